@@ -1,0 +1,118 @@
+# Every verb of this repository. `make test` is what a newcomer and CI must see
+# green; it installs what it needs. The recipes are short, longer ones are
+# scripts in .ci/.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := test
+
+# The module holds validate.proto and no Go package, so go.mod cannot pin it.
+export PROTOVALIDATE := github.com/bufbuild/protovalidate@v1.2.2
+export PROTOVALIDATE_SUM := h1:2H/9/Kr97etSRqW3IJjTTb09z+zutkK2GDhDRbOnqr4=
+
+BUF      := proto/tools/node_modules/.bin/buf
+GOLANGCI := go tool -modfile=proto/tools/lint/go.mod golangci-lint
+VALIDATE := .build/include/buf/validate/validate.proto
+# One run of a linter at a time is enough for two cores, and it keeps its cache
+# out of the way of other checkouts.
+export GOLANGCI_LINT_CACHE := $(CURDIR)/.build/golangci
+
+SEED ?= 1
+N    ?= 300
+OFF  ?=
+FUZZTIME ?= 20s
+
+.PHONY: run gen lint test sim fuzz bench conformance browser check
+.PHONY: tools build unit scenarios baseline gen-check lint-go lint-proto
+
+# --- for people -------------------------------------------------------------
+
+## run: a server with emulated phones and a sample agent, and how to answer it
+run: tools
+	@.ci/need .ci/demo "the script that starts a server, emulated phones and a sample agent"
+	@.ci/demo
+
+## test: all stages, each with its time; stops at the first that fails
+test:
+	@.ci/test
+
+## check: test, then race everywhere once more, uncached and with the build tags
+check: test
+	go test -race -shuffle=on -count=1 -tags off,failpoints ./...
+
+## sim: the seeded simulation; OFF=<rule> switches one rule off to see it caught
+sim:
+	@.ci/need e2e/sim "the seeded simulation"
+	SIM_SEED=$(SEED) SIM_N=$(N) OFF=$(OFF) go test $(if $(OFF),-tags off) -count=1 -timeout 60m -run '^TestSimulation$$' ./e2e/sim/
+
+## fuzz: every fuzz target in turn for FUZZTIME
+fuzz:
+	@.ci/fuzz $(FUZZTIME)
+
+## bench: the numbers, with machine and versions
+bench:
+	@.ci/need e2e/load "the load programs that print the numbers"
+	go test -run '^$$' -bench . -benchmem -timeout 60m ./e2e/load/...
+
+## conformance: the SDK cases against every SDK
+conformance:
+	@.ci/need e2e/conformance "the conformance cases and their runner"
+	go test -count=1 ./e2e/conformance/...
+
+## browser: the web app in a real browser
+browser:
+	@.ci/need e2e/browser "the browser tests"
+	go test -count=1 ./e2e/browser/...
+
+# --- parts of test ----------------------------------------------------------
+
+## tools: install what the other verbs use, pinned; needs the network once
+tools: proto/tools/node_modules/.stamp $(VALIDATE)
+	@.ci/system
+	@go tool -modfile=proto/tools/go.mod protoc-gen-go --version
+	@go tool -modfile=proto/tools/go.mod protoc-gen-connect-go --version
+	@$(GOLANGCI) version --short
+
+proto/tools/node_modules/.stamp: proto/tools/package-lock.json
+	cd proto/tools && npm ci --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+$(VALIDATE): Makefile .ci/include
+	@.ci/include $@
+
+## gen: the generated code of proto/, offline once the tools are there
+gen: proto/tools/node_modules/.stamp $(VALIDATE)
+	$(BUF) generate --template proto/buf.gen.yaml
+
+## gen-check: fails when gen would change what is in the tree
+gen-check: proto/tools/node_modules/.stamp $(VALIDATE)
+	@.ci/gen-check
+
+## baseline: the schema later changes are judged against; written at a release
+baseline: proto/tools/node_modules/.stamp $(VALIDATE)
+	$(BUF) build proto --exclude-source-info -o proto/baseline.binpb
+
+lint: lint-proto lint-go
+
+lint-proto: proto/tools/node_modules/.stamp $(VALIDATE)
+	$(BUF) lint proto
+	$(BUF) format --diff --exit-code proto
+	@.ci/need proto/baseline.binpb "the baseline schema; 'make baseline' writes it"
+	$(BUF) breaking proto --against proto/baseline.binpb
+
+lint-go:
+	go vet ./...
+	go vet -tags off,failpoints ./...
+	$(GOLANGCI) run
+
+build:
+	go build ./...
+	go build -tags off,failpoints ./...
+
+# The simulation and the stories have their own stage.
+unit:
+	go test -race -shuffle=on $$(go list ./... | grep -vE '/e2e/(sim|scenario|load|conformance|browser)(/|$$)')
+
+scenarios:
+	@.ci/need e2e/scenario "the stories"
+	go test -race -shuffle=on -timeout 20m ./e2e/scenario/...
