@@ -23,7 +23,7 @@ OFF  ?=
 FUZZTIME ?= 20s
 
 .PHONY: run gen lint test sim fuzz bench conformance browser check
-.PHONY: tools build unit scenarios baseline gen-check lint-go lint-proto
+.PHONY: tools build unit scenarios baseline fix gen-check lint-go lint-proto
 
 # --- for people -------------------------------------------------------------
 
@@ -99,6 +99,11 @@ lint-proto: proto/tools/node_modules/.stamp $(VALIDATE)
 	$(BUF) format --diff --exit-code proto
 	@.ci/need proto/baseline.binpb "the baseline schema; 'make baseline' writes it"
 	$(BUF) breaking proto --against proto/baseline.binpb
+
+## fix: what gofmt, buf and the linters can repair by themselves
+fix: proto/tools/node_modules/.stamp $(VALIDATE)
+	$(BUF) format --write proto
+	$(GOLANGCI) run --fix
 
 lint-go:
 	go vet ./...
