@@ -1,0 +1,7 @@
+package proof
+
+// The standard's vectors sign plain messages, which nothing outside may.
+var (
+	SignRaw   = sign
+	VerifyRaw = verify
+)
