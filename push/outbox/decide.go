@@ -1,0 +1,190 @@
+package outbox
+
+import (
+	"errors"
+	"time"
+
+	"github.com/beckon-dev/beckon/push"
+)
+
+// Errors of Decide. None of them changes the row.
+var (
+	// ErrFinal: the row has ended; a claim of it is pointless.
+	ErrFinal = errors.New("outbox: delivery has ended")
+	// ErrNotDue: the row waits for a later time.
+	ErrNotDue = errors.New("outbox: delivery is not due")
+	// ErrLeased: another worker holds the row.
+	ErrLeased = errors.New("outbox: delivery is leased")
+	// ErrLeaseLost: the caller's lease is not the row's.
+	ErrLeaseLost = errors.New("outbox: lease lost")
+	// ErrNotSuppressible: a decision is never suppressed.
+	ErrNotSuppressible = errors.New("outbox: decisions are not suppressed")
+)
+
+// Reasons of ours; all others are the vendor's words.
+const (
+	ReasonDeadline     = "deadline"
+	ReasonHandled      = "handled"
+	ReasonNewerVersion = "newer_version"
+	ReasonMoved        = "moved"
+	ReasonAddressGone  = "address_gone"
+	ReasonAddressDead  = "address_dead"
+	ReasonDenied       = "notifications_denied"
+	ReasonRenewed      = "address_renewed"
+)
+
+// Decide judges cmd on d at now. Closing a row that has already ended, or
+// that a worker holds, is no error and yields no event.
+func Decide(d push.Delivery, cmd Command, now time.Time) ([]Event, error) {
+	switch c := cmd.(type) {
+	case Claim:
+		return decideClaim(d, c, now)
+	case Settle:
+		if !held(d, c.Lease) {
+			return nil, ErrLeaseLost
+		}
+		return decideSettle(d, c, now), nil
+	case Skip:
+		if !held(d, c.Lease) {
+			return nil, ErrLeaseLost
+		}
+		return []Event{Ended{State: c.Why.State, Reason: c.Why.Reason}}, nil
+	case Release:
+		if !held(d, c.Lease) {
+			return nil, ErrLeaseLost
+		}
+		return []Event{Returned{At: c.At, Reason: c.Reason}}, nil
+	case Reap:
+		if d.State != push.Leased || (!c.Orphaned && d.LeaseUntil.After(now)) {
+			return nil, nil
+		}
+		return []Event{LeaseLost{}}, nil
+	case Supersede:
+		return closeWaiting(d, push.Superseded, c.Reason), nil
+	case Suppress:
+		if d.Kind == push.DecisionRequired {
+			return nil, ErrNotSuppressible
+		}
+		return closeWaiting(d, push.Suppressed, c.Reason), nil
+	case Drop:
+		return closeWaiting(d, push.DeadAddress, c.Reason), nil
+	default:
+		return nil, errors.New("outbox: unknown command")
+	}
+}
+
+func held(d push.Delivery, lease string) bool {
+	return d.State == push.Leased && d.Lease == lease && lease != ""
+}
+
+func closeWaiting(d push.Delivery, to push.State, reason string) []Event {
+	if d.State != push.Pending && d.State != push.Retry {
+		return nil
+	}
+	return []Event{Ended{State: to, Reason: reason}}
+}
+
+func decideClaim(d push.Delivery, c Claim, now time.Time) ([]Event, error) {
+	if d.State.Final() {
+		return nil, ErrFinal
+	}
+	var events []Event
+	switch {
+	case d.State == push.Leased && d.LeaseUntil.After(now):
+		return nil, ErrLeased
+	case d.State == push.Leased:
+		events = append(events, LeaseLost{})
+	case d.DueAt.After(now):
+		return nil, ErrNotDue
+	}
+	if !d.ExpiresAt.After(now) {
+		return append(events, Ended{State: push.Expired, Reason: ReasonDeadline}), nil
+	}
+	return append(events, LeaseTaken(c)), nil
+}
+
+func decideSettle(d push.Delivery, c Settle, now time.Time) []Event {
+	v := c.Verdict
+	switch v.Class {
+	case push.OK:
+		return accepted(d, c, now)
+	case push.Cred:
+		return []Event{Returned{At: now.Add(max(CredPause, v.RetryAfter)), Reason: v.Reason}}
+	case push.Bug:
+		return []Event{Ended{State: push.Rejected, Reason: v.Reason, Counted: true}}
+	case push.Dead:
+		return dead(d, c, now)
+	case push.Suspect:
+		return suspect(d, c, now)
+	case push.SlowDevice:
+		return retry(d, c, max(SlowDevicePause, v.RetryAfter), now)
+	case push.SlowAll:
+		return retry(d, c, max(SlowAllPause, v.RetryAfter), now)
+	default: // Backoff and Ambiguous; what is not understood is never given up.
+		return retry(d, c, v.RetryAfter, now)
+	}
+}
+
+func accepted(d push.Delivery, c Settle, now time.Time) []Event {
+	events := []Event{VendorAccepted{At: now}}
+	if d.Env != "" && d.Env == c.Sent.Env {
+		events = append(events, EnvLearned{Address: d.Address, Generation: c.Sent.Generation, Env: d.Env})
+	}
+	return events
+}
+
+// retry plans the next send, no earlier than least from now, or ends a row
+// whose deadline comes first.
+func retry(d push.Delivery, c Settle, least time.Duration, now time.Time) []Event {
+	at := now.Add(Backoff(d.Attempt, least, c.Jitter))
+	unsure := c.Verdict.Class == push.Ambiguous
+	if !at.Before(d.ExpiresAt) {
+		return []Event{Ended{State: push.Expired, Reason: c.Verdict.Reason, Counted: true, MaybeSent: unsure}}
+	}
+	return []Event{RetryPlanned{
+		At: at, Reason: c.Verdict.Reason, MaybeSent: unsure, Env: d.Env, Generation: c.Sent.Generation,
+	}}
+}
+
+// suspect tries the other environment once. Refused in both, the row ends and
+// the address is only marked: it may be our configuration, so nothing is
+// removed on this evidence alone.
+func suspect(d push.Delivery, c Settle, now time.Time) []Event {
+	other := c.Sent.Env.Other()
+	if d.Env == "" && other != "" {
+		return []Event{RetryPlanned{At: now, Reason: c.Verdict.Reason, Env: other, Generation: c.Sent.Generation}}
+	}
+	return []Event{
+		Ended{State: push.Rejected, Reason: c.Verdict.Reason, Counted: true},
+		AddressJudged{
+			Address: d.Address, Generation: c.Sent.Generation,
+			State: push.AddressSuspect, Reason: c.Verdict.Reason,
+		},
+	}
+}
+
+// dead believes the vendor only about the registration the send went to: a
+// token handed in again since, or replaced, is sent to again.
+func dead(d push.Delivery, c Settle, now time.Time) []Event {
+	cur := c.Current
+	if !cur.Found || !cur.Owned {
+		return []Event{Ended{State: push.DeadAddress, Reason: ReasonMoved, Counted: true}}
+	}
+	if cur.Address.Generation != c.Sent.Generation || cur.Address.Token != c.Sent.Token {
+		return []Event{RetryPlanned{At: now, Reason: ReasonRenewed, Generation: c.Sent.Generation}}
+	}
+	diedAt := c.Verdict.DeadAt
+	if diedAt.IsZero() {
+		diedAt = c.SentAt
+	}
+	if !diedAt.After(cur.Address.RegisteredAt) {
+		return retry(d, c, c.Verdict.RetryAfter, now)
+	}
+	return []Event{
+		Ended{State: push.DeadAddress, Reason: c.Verdict.Reason, Counted: true},
+		AddressJudged{
+			Address: d.Address, Generation: c.Sent.Generation,
+			State: push.AddressDead, Reason: c.Verdict.Reason, DeadAt: diedAt,
+		},
+	}
+}

@@ -1,0 +1,22 @@
+// Package outbox is the life cycle of a delivery as pure functions: Decide
+// turns a command into events or an error and changes nothing, Apply folds an
+// event into the row. Time, chance and what the store knows are handed in.
+//
+//	               Claim                  Settle(OK)
+//	pending, retry ─────────► leased ───────────────► accepted
+//	   ▲    ▲                 │ │ │
+//	   │    └─ Release, ◄─────┘ │ ├─ Settle(Bug, Suspect twice) ─► rejected
+//	   │       Settle(Cred)     │ ├─ Settle(Dead) ───────────────► dead_address
+//	   │       Reap             │ └─ Skip: superseded, expired, dead_address, suppressed
+//	   └─ Settle(Backoff, SlowDevice, SlowAll, Ambiguous, Suspect once, Dead but renewed)
+//	      as retry with a later due time; past the deadline it is expired
+//
+//	pending, retry ── Supersede, Suppress, Drop ──► superseded, suppressed, dead_address
+//
+// A row in a worker's hands is never closed from outside: the worker reads its
+// subject again right before the send (Fresh), and if the send is already on
+// its way the row has to keep the truth that it was accepted.
+//
+// A lost lease gives the row back. Whether its holder had sent is not known,
+// so the resend carries the same identities and replaces on the device.
+package outbox

@@ -1,0 +1,33 @@
+package outbox
+
+import "time"
+
+// Pauses that a verdict calls for where the vendor names none.
+const (
+	// BaseDelay is the first retry's delay; each further one doubles it up to
+	// MaxDelay. There is no last retry: the deadline of the row ends it.
+	BaseDelay = time.Second
+	MaxDelay  = 5 * time.Minute
+	// SlowDevicePause and SlowAllPause are the least waits after being told to
+	// slow down.
+	SlowDevicePause = 30 * time.Second
+	SlowAllPause    = time.Minute
+	// CredPause is how long a row rests after our credentials were refused.
+	// The circuit holds the lane anyway; this spreads the return.
+	CredPause = 30 * time.Second
+)
+
+// Backoff is the wait before the next send after `attempts` earlier ones:
+// exponential, the upper half of it jittered, and never less than least.
+// jitter in [0, 1) is the caller's chance.
+func Backoff(attempts int, least time.Duration, jitter float64) time.Duration {
+	d := MaxDelay
+	if attempts >= 0 && attempts < 16 {
+		d = min(MaxDelay, BaseDelay<<attempts)
+	}
+	spread := time.Duration(float64(d/2) * jitter)
+	if least > d/2 {
+		return least + spread
+	}
+	return d/2 + spread
+}
