@@ -11,20 +11,20 @@ import (
 const PayloadVersion = 1
 
 // Encode writes the payload as providers put it on the wire, under one
-// top-level key `beckon`. It is proto3 JSON (lowerCamelCase names, 64-bit
-// numbers as strings, RFC 3339 times in UTC, empty fields left out):
+// top-level key `beckon`. It is the proto3 JSON of beckon.v1.PushPayload
+// (lowerCamelCase names, enum names, 64-bit numbers as strings, RFC 3339 times
+// in UTC, empty fields left out):
 //
 //	{
-//	  "v": 1,                             shape version, always present
-//	  "kind": "decision_required",        or "result_ready"
-//	  "server": "srv_…",                  id of the sending server
-//	  "account": "…",                     opaque account tag; no match, drop it
+//	  "v": 1,                                  shape version, always present
+//	  "kind": "PUSH_KIND_DECISION_REQUIRED",   or "PUSH_KIND_RESULT_READY"
+//	  "account": "…",                          opaque account tag; no match, drop it
 //	  "thread": "thr_…", "task": "tsk_…",
-//	  "decision": "dec_…",                decisions only
-//	  "revision": 1,                      subject version, uint32
-//	  "asked": "<hex>", "view": "<hex>",  digests an answer names; decisions only
-//	  "version": "42",                    account version to read at least, uint64
-//	  "badge": {"n": 2, "epoch": "…", "version": "7"},
+//	  "decision": "dec_…",                     decisions only
+//	  "revision": 1,                           subject version, uint32
+//	  "askedDigest": "<hex>",                  decisions only
+//	  "asOf": "…",                             account stamp to reach before showing more
+//	  "badge": {"count": 2, "epoch": "…", "version": "7"},
 //	  "expireTime": "2026-01-02T03:04:05.678901Z",
 //	  "actions": [{"verb": "approve", "token": "…"}]
 //	}
@@ -35,17 +35,15 @@ const PayloadVersion = 1
 func (p Payload) Encode() []byte {
 	w := wirePayload{
 		V:        PayloadVersion,
-		Kind:     string(p.Kind),
-		Server:   p.Server,
+		Kind:     wireKind(p.Kind),
 		Account:  p.Account,
 		Thread:   p.Thread,
 		Task:     p.Task,
 		Decision: p.Decision,
 		Revision: p.Version,
 		Asked:    p.Asked,
-		View:     p.View,
-		Version:  wireUint64(p.MinVersion),
-		Badge:    wireBadge{N: p.Badge.Count, Epoch: p.Badge.Epoch, Version: wireUint64(p.Badge.Version)},
+		AsOf:     p.AsOf,
+		Badge:    wireBadge{Count: p.Badge.Count, Epoch: p.Badge.Epoch, Version: wireUint64(p.Badge.Version)},
 		Expire:   wireTime(p.ExpiresAt),
 	}
 	for _, a := range p.Actions {
@@ -57,22 +55,20 @@ func (p Payload) Encode() []byte {
 type wirePayload struct {
 	V        int          `json:"v"`
 	Kind     string       `json:"kind,omitempty"`
-	Server   string       `json:"server,omitempty"`
 	Account  string       `json:"account,omitempty"`
 	Thread   string       `json:"thread,omitempty"`
 	Task     string       `json:"task,omitempty"`
 	Decision string       `json:"decision,omitempty"`
 	Revision uint32       `json:"revision,omitempty"`
-	Asked    string       `json:"asked,omitempty"`
-	View     string       `json:"view,omitempty"`
-	Version  wireUint64   `json:"version,omitempty"`
+	Asked    string       `json:"askedDigest,omitempty"`
+	AsOf     string       `json:"asOf,omitempty"`
 	Badge    wireBadge    `json:"badge"`
 	Expire   string       `json:"expireTime,omitempty"`
 	Actions  []wireAction `json:"actions,omitempty"`
 }
 
 type wireBadge struct {
-	N       uint32     `json:"n,omitempty"`
+	Count   uint32     `json:"count,omitempty"`
 	Epoch   string     `json:"epoch,omitempty"`
 	Version wireUint64 `json:"version,omitempty"`
 }
@@ -80,6 +76,18 @@ type wireBadge struct {
 type wireAction struct {
 	Verb  string `json:"verb"`
 	Token string `json:"token"`
+}
+
+// wireKind is the enum name of beckon.v1.PushKind.
+func wireKind(k Kind) string {
+	switch k {
+	case DecisionRequired:
+		return "PUSH_KIND_DECISION_REQUIRED"
+	case ResultReady:
+		return "PUSH_KIND_RESULT_READY"
+	default:
+		return ""
+	}
 }
 
 // wireUint64 is a 64-bit number in its proto3 JSON form.

@@ -26,19 +26,16 @@ type Text struct {
 // Payload is what travels for the app. Its JSON form is described at Encode.
 type Payload struct {
 	Kind Kind
-	// Server is the id of the sending server, Account the opaque account tag
-	// of the receiving address.
-	Server  string
+	// Account is the opaque account tag of the receiving address.
 	Account string
 	Subject
-	// Asked and View are the lower-case hex digests an answer to this card has
-	// to name; empty for results.
+	// Asked is the lower-case hex digest an answer to this card has to name;
+	// empty for results.
 	Asked string
-	View  string
-	// MinVersion is the account version a point read has to reach to see what
-	// the push is about.
-	MinVersion uint64
-	Badge      Badge
+	// AsOf is the opaque account stamp a read has to reach to see what the
+	// push is about.
+	AsOf  string
+	Badge Badge
 	// ExpiresAt tells the app when to hide its buttons; zero means never.
 	ExpiresAt time.Time
 	Actions   []Action

@@ -15,20 +15,18 @@ import (
 func TestPayload_EncodeIsTheDocumentedShape(t *testing.T) {
 	t.Parallel()
 	p := push.Payload{
-		Kind:       push.DecisionRequired,
-		Server:     "srv_1",
-		Account:    "tag",
-		Subject:    push.Subject{Thread: "thr_1", Task: "tsk_1", Decision: "dec_1", Version: 3},
-		Asked:      "aa",
-		View:       "bb",
-		MinVersion: 1 << 60,
-		Badge:      push.Badge{Count: 2, Epoch: "e1", Version: 7},
-		ExpiresAt:  time.Date(2026, 1, 2, 4, 4, 5, 678901999, time.FixedZone("x", 3600)),
-		Actions:    []push.Action{{Verb: push.Approve, Token: "t<&>"}, {Verb: push.Deny, Token: "d"}},
+		Kind:      push.DecisionRequired,
+		Account:   "tag",
+		Subject:   push.Subject{Thread: "thr_1", Task: "tsk_1", Decision: "dec_1", Version: 3},
+		Asked:     "aa",
+		AsOf:      "c3RhbXA",
+		Badge:     push.Badge{Count: 2, Epoch: "e1", Version: 1 << 60},
+		ExpiresAt: time.Date(2026, 1, 2, 4, 4, 5, 678901999, time.FixedZone("x", 3600)),
+		Actions:   []push.Action{{Verb: push.Approve, Token: "t<&>"}, {Verb: push.Deny, Token: "d"}},
 	}
-	want := `{"v":1,"kind":"decision_required","server":"srv_1","account":"tag","thread":"thr_1","task":"tsk_1",` +
-		`"decision":"dec_1","revision":3,"asked":"aa","view":"bb","version":"1152921504606846976",` +
-		`"badge":{"n":2,"epoch":"e1","version":"7"},"expireTime":"2026-01-02T03:04:05.678901Z",` +
+	want := `{"v":1,"kind":"PUSH_KIND_DECISION_REQUIRED","account":"tag","thread":"thr_1","task":"tsk_1",` +
+		`"decision":"dec_1","revision":3,"askedDigest":"aa","asOf":"c3RhbXA",` +
+		`"badge":{"count":2,"epoch":"e1","version":"1152921504606846976"},"expireTime":"2026-01-02T03:04:05.678901Z",` +
 		`"actions":[{"verb":"approve","token":"t<&>"},{"verb":"deny","token":"d"}]}`
 	if diff := cmp.Diff(want, string(p.Encode())); diff != "" {
 		t.Errorf("payload (-want +got):\n%s", diff)
@@ -38,7 +36,7 @@ func TestPayload_EncodeIsTheDocumentedShape(t *testing.T) {
 func TestPayload_EncodeLeavesOutWhatIsEmpty(t *testing.T) {
 	t.Parallel()
 	p := push.Payload{Kind: push.ResultReady, Subject: push.Subject{Task: "tsk_1"}}
-	want := `{"v":1,"kind":"result_ready","task":"tsk_1","badge":{}}`
+	want := `{"v":1,"kind":"PUSH_KIND_RESULT_READY","task":"tsk_1","badge":{}}`
 	if diff := cmp.Diff(want, string(p.Encode())); diff != "" {
 		t.Errorf("payload (-want +got):\n%s", diff)
 	}
