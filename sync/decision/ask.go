@@ -1,0 +1,128 @@
+package decision
+
+import (
+	"fmt"
+	"time"
+)
+
+// Limits of one question.
+const (
+	MaxItems   = 16
+	MaxOptions = 8
+	MaxExpiry  = 30 * 24 * time.Hour
+)
+
+// InvalidError: a question or an answer that cannot be. Field is the path in
+// proto names.
+type InvalidError struct {
+	Field  string
+	Reason string
+}
+
+// Error implements error.
+func (e *InvalidError) Error() string { return fmt.Sprintf("decision: %s: %s", e.Field, e.Reason) }
+
+func invalid(reason, format string, args ...any) error {
+	return &InvalidError{Field: fmt.Sprintf(format, args...), Reason: reason}
+}
+
+// Ask completes and judges a new question: default options, class, facts. The
+// digests are the caller's.
+func Ask(s State, now time.Time) (State, error) {
+	if len(s.Items) == 0 || len(s.Items) > MaxItems {
+		return s, invalid("LIMIT", "items")
+	}
+	if !s.ExpireTime.IsZero() && s.ExpireTime.Sub(now) > MaxExpiry {
+		return s, invalid("LIMIT", "timeout")
+	}
+	if s.OnExpiry == 0 {
+		s.OnExpiry = TellAgent
+	}
+	seen := map[string]bool{}
+	s.Class = 0
+	items := make([]Item, len(s.Items))
+	for i, it := range s.Items {
+		if seen[it.ID] {
+			return s, invalid("DUPLICATE", "items[%d].id", i)
+		}
+		seen[it.ID] = true
+		done, class, err := askItem(s.Kind, it, i)
+		if err != nil {
+			return s, err
+		}
+		items[i] = done
+		s.Class = max(s.Class, class)
+	}
+	if s.Class >= Outward && len(items) > 1 {
+		return s, invalid("ONE_ITEM_FROM_CLASS_3", "items")
+	}
+	s.Items, s.Status, s.Revision, s.CreateTime = items, Pending, 1, now
+	return s, nil
+}
+
+func askItem(kind Kind, it Item, i int) (Item, Class, error) {
+	class := WriteReversible // a question without an action
+	switch {
+	case kind == ConfirmAction && it.Action == nil:
+		return it, 0, invalid("MISSING", "items[%d].action", i)
+	case kind != ConfirmAction && it.Action != nil:
+		return it, 0, invalid("NOT_ALLOWED", "items[%d].action", i)
+	case it.Action == nil && it.Question == "":
+		return it, 0, invalid("MISSING", "items[%d].question", i)
+	case it.Action != nil:
+		class = Outward // no class given
+		if it.Action.Class != nil {
+			class = *it.Action.Class
+		}
+		it.Facts = drawFacts(*it.Action, class)
+	}
+	if len(it.Options) == 0 {
+		it.Options = defaultOptions(kind)
+	}
+	return it, class, askOptions(kind, it.Options, i)
+}
+
+func defaultOptions(kind Kind) []Option {
+	switch kind {
+	case ConfirmAction:
+		return []Option{
+			{ID: "approve", Label: "Approve", Kind: AllowOnce, Text: TextNone},
+			{ID: "deny", Label: "Deny", Kind: RejectOnce, Text: TextOptional},
+		}
+	case Text:
+		return []Option{{ID: "answer", Label: "Answer", Kind: Respond, Text: TextRequired}}
+	default:
+		return nil
+	}
+}
+
+func askOptions(kind Kind, options []Option, i int) error {
+	if len(options) > MaxOptions {
+		return invalid("LIMIT", "items[%d].options", i)
+	}
+	if kind == Choose && len(options) < 2 {
+		return invalid("TOO_FEW", "items[%d].options", i)
+	}
+	seen := map[string]bool{}
+	var allow, reject bool
+	for j := range options {
+		o := &options[j]
+		if seen[o.ID] {
+			return invalid("DUPLICATE", "items[%d].options[%d].id", i, j)
+		}
+		seen[o.ID] = true
+		if o.Text == 0 {
+			o.Text = TextNone
+		}
+		allow = allow || o.Kind == AllowOnce
+		reject = reject || o.Kind == RejectOnce
+		if kind != ConfirmAction && o.Kind == AllowOnce {
+			return invalid("NOT_ALLOWED", "items[%d].options[%d].kind", i, j)
+		}
+	}
+	// A person must always be able to refuse an action.
+	if kind == ConfirmAction && (!allow || !reject) {
+		return invalid("NEEDS_ALLOW_AND_REJECT", "items[%d].options", i)
+	}
+	return nil
+}

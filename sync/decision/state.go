@@ -1,0 +1,272 @@
+package decision
+
+import (
+	"slices"
+	"time"
+)
+
+// Status is where a decision stands. It leaves PENDING once.
+type Status uint8
+
+// States. The numbers are those of the wire and of the disk.
+const (
+	Pending    Status = 1
+	Resolved   Status = 2
+	Expired    Status = 3
+	Canceled   Status = 4
+	Superseded Status = 5
+	Withdrawn  Status = 6
+)
+
+// Statuses lists all of them, for tables that have to be complete.
+var Statuses = [...]Status{Pending, Resolved, Expired, Canceled, Superseded, Withdrawn}
+
+// String is the word that people and logs see.
+func (s Status) String() string {
+	names := [...]string{"", "PENDING", "RESOLVED", "EXPIRED", "CANCELED", "SUPERSEDED", "WITHDRAWN"}
+	if int(s) < len(names) {
+		return names[s]
+	}
+	return "?"
+}
+
+// Kind is the shape of the answer.
+type Kind uint8
+
+// Kinds, as on the wire and on disk.
+const (
+	ConfirmAction Kind = 1
+	Choose        Kind = 2
+	Text          Kind = 3
+)
+
+// String is the word that enters the asked digest, so it never changes.
+func (k Kind) String() string {
+	names := [...]string{"", "CONFIRM_ACTION", "CHOOSE", "TEXT"}
+	if int(k) < len(names) {
+		return names[k]
+	}
+	return "?"
+}
+
+// OptionKind says what choosing an option means.
+type OptionKind uint8
+
+// Kinds of options, as on the wire and on disk.
+const (
+	AllowOnce  OptionKind = 1
+	RejectOnce OptionKind = 2
+	Pick       OptionKind = 3
+	Respond    OptionKind = 4
+)
+
+// String is the word that enters the asked digest, so it never changes.
+func (k OptionKind) String() string {
+	names := [...]string{"", "ALLOW_ONCE", "REJECT_ONCE", "CHOOSE", "RESPOND"}
+	if int(k) < len(names) {
+		return names[k]
+	}
+	return "?"
+}
+
+// TextRule says whether an option takes a text.
+type TextRule uint8
+
+// Rules, as on the wire and on disk.
+const (
+	TextNone     TextRule = 1
+	TextOptional TextRule = 2
+	TextRequired TextRule = 3
+)
+
+// Option is one way to answer an item.
+type Option struct {
+	ID    string
+	Label string
+	Kind  OptionKind
+	Text  TextRule
+}
+
+// Class is how much harm an action can do, 0 to 4.
+type Class uint8
+
+// Classes of actions.
+const (
+	ReadPublic      Class = 0
+	ReadPrivate     Class = 1
+	WriteReversible Class = 2
+	Outward         Class = 3
+	Irreversible    Class = 4
+)
+
+// Digest is a SHA-256 over canonical JSON.
+type Digest [32]byte
+
+// Action is what the agent wants to do, with its arguments as the bytes that
+// came in.
+type Action struct {
+	App        string
+	Connection string
+	Operation  string
+	ArgsJSON   []byte
+	TargetJSON []byte
+	// Class is the agent's word; nil counts as Outward.
+	Class  *Class
+	Digest Digest
+}
+
+// Fact is a label and a value that the server drew from an action.
+type Fact struct {
+	Label string
+	Value string
+}
+
+// Item is one question of a decision.
+type Item struct {
+	ID       string
+	Question string
+	Action   *Action
+	Options  []Option
+	Facts    []Fact
+}
+
+// Option finds one by id.
+func (i Item) Option(id string) (Option, bool) {
+	n := slices.IndexFunc(i.Options, func(o Option) bool { return o.ID == id })
+	if n < 0 {
+		return Option{}, false
+	}
+	return i.Options[n], true
+}
+
+// OnExpiry says what silence does.
+type OnExpiry uint8
+
+// What silence does, as on the wire and on disk.
+const (
+	TellAgent OnExpiry = 1
+	StopTask  OnExpiry = 2
+)
+
+// AnswerItem answers one item.
+type AnswerItem struct {
+	Item    string
+	Options []string
+	Text    string
+}
+
+// Surface is where a person answered.
+type Surface uint8
+
+// Surfaces, as on the wire and on disk.
+const (
+	SurfaceUnknown      Surface = 0
+	SurfaceApp          Surface = 1
+	SurfaceNotification Surface = 2
+	SurfaceTerminal     Surface = 3
+)
+
+// Answer is the one that won.
+type Answer struct {
+	Items        []AnswerItem
+	Installation string
+	Label        string
+	Surface      Surface
+	Key          string
+	View         Digest
+	Proof        []byte
+	Time         time.Time
+	// DeliverTime is when the agent acknowledged it; zero before.
+	DeliverTime time.Time
+}
+
+// GrantState is the life of a single-use permission.
+type GrantState uint8
+
+// States of a grant, as on the wire and on disk.
+const (
+	Armed        GrantState = 1
+	Consumed     GrantState = 2
+	Void         GrantState = 3
+	GrantExpired GrantState = 4
+)
+
+// Grant is the permission that an approval armed.
+type Grant struct {
+	ID         string
+	Item       string
+	Digest     Digest
+	State      GrantState
+	ExpireTime time.Time
+}
+
+// State is a decision.
+type State struct {
+	ID       string
+	Task     string
+	Thread   string
+	Agent    string
+	Key      string
+	Revision uint32
+	Status   Status
+	Kind     Kind
+	Title    string
+	Reason   string
+	Items    []Item
+	Asked    Digest
+	Class    Class
+	// ExpireTime is zero where the question never ends by itself.
+	ExpireTime time.Time
+	OnExpiry   OnExpiry
+
+	Answer *Answer
+	Grants []Grant
+
+	CreateTime  time.Time
+	CloseTime   time.Time
+	CloseReason string
+}
+
+// Open reports whether the question still waits at the given time.
+func (s State) Open(now time.Time) bool { return s.Status == Pending && !s.Late(now) }
+
+// Late reports whether the deadline has passed.
+func (s State) Late(now time.Time) bool {
+	return !s.ExpireTime.IsZero() && !now.Before(s.ExpireTime)
+}
+
+// Allows reports whether any of the chosen options permits an action.
+func (s State) Allows(items []AnswerItem) bool {
+	return slices.ContainsFunc(items, func(a AnswerItem) bool { return s.chose(a, AllowOnce) })
+}
+
+// Denied returns the digests that an answer refused: of the action where there
+// is one, else of the whole question.
+func (s State) Denied() []Digest {
+	if s.Status != Resolved || s.Answer == nil {
+		return nil
+	}
+	var out []Digest
+	for i, a := range s.Answer.Items {
+		if !s.chose(a, RejectOnce) {
+			continue
+		}
+		if act := s.Items[i].Action; act != nil {
+			out = append(out, act.Digest)
+		} else {
+			out = append(out, s.Asked)
+		}
+	}
+	return out
+}
+
+func (s State) chose(a AnswerItem, kind OptionKind) bool {
+	n := slices.IndexFunc(s.Items, func(i Item) bool { return i.ID == a.Item })
+	if n < 0 {
+		return false
+	}
+	return slices.ContainsFunc(a.Options, func(id string) bool {
+		o, ok := s.Items[n].Option(id)
+		return ok && o.Kind == kind
+	})
+}

@@ -1,0 +1,159 @@
+package task
+
+import "time"
+
+// Command is one thing that can happen to a task.
+type Command interface{ command() }
+
+// Claim takes a claimable task into a worker's hands.
+type Claim struct {
+	Lease Lease
+}
+
+// Heartbeat extends the lease.
+type Heartbeat struct {
+	Lease string
+}
+
+// SaveCheckpoint stores the version after Expected.
+type SaveCheckpoint struct {
+	Lease    string
+	Expected uint64
+}
+
+// Ack acknowledges signals; which ones the caller keeps.
+type Ack struct {
+	Lease string
+}
+
+// UpdateProgress replaces the progress line.
+type UpdateProgress struct {
+	Lease    string
+	Progress Progress
+}
+
+// Yield gives the lease back to sleep.
+type Yield struct {
+	Lease string
+	Wait  Wait
+	// Satisfied is Wait.Satisfied, read from the sources.
+	Satisfied bool
+	// Unacked: a signal that wakes this wait is not acknowledged.
+	Unacked bool
+}
+
+// Release gives the lease back with nothing to wait for.
+type Release struct {
+	Lease string
+}
+
+// Complete ends the task with a result.
+type Complete struct {
+	Lease  string
+	Result Result
+}
+
+// Fail ends the task without one.
+type Fail struct {
+	Lease   string
+	Failure Failure
+}
+
+// Stop asks the task to end.
+type Stop struct {
+	By     string
+	Reason string
+}
+
+// Cancel ends the task at once, lease or not: its agent lost the right to work.
+type Cancel struct {
+	By     string
+	Reason string
+}
+
+// Wake follows a stored signal or a passed time.
+type Wake struct {
+	// Satisfied is Wait.Satisfied, read from the sources.
+	Satisfied bool
+	// Waking: the signal wakes by itself.
+	Waking bool
+}
+
+// LoseLease follows the end of a lease that nobody extended.
+type LoseLease struct {
+	Lease string
+	// Pending are the decisions of this task that are still open.
+	Pending []string
+}
+
+func (Claim) command()          {}
+func (Heartbeat) command()      {}
+func (SaveCheckpoint) command() {}
+func (Ack) command()            {}
+func (UpdateProgress) command() {}
+func (Yield) command()          {}
+func (Release) command()        {}
+func (Complete) command()       {}
+func (Fail) command()           {}
+func (Stop) command()           {}
+func (Cancel) command()         {}
+func (Wake) command()           {}
+func (LoseLease) command()      {}
+
+// Event is one fact that follows from a command. Applying a task's events in
+// order gives its state.
+type Event interface{ event() }
+
+// Claimed: a worker holds the lease.
+type Claimed struct{ Lease Lease }
+
+// LeaseExtended: the lease now ends later.
+type LeaseExtended struct{ Until time.Time }
+
+// CheckpointSaved: a new version is the newest.
+type CheckpointSaved struct{ Version uint64 }
+
+// Acked: the agent has heard something; attempts start anew.
+type Acked struct{}
+
+// ProgressUpdated: the progress line changed.
+type ProgressUpdated struct{ Progress Progress }
+
+// LeaseReturned: the worker gave the lease back, which is remembered.
+type LeaseReturned struct{ Ended Ended }
+
+// LeaseLost: nobody extended the lease.
+type LeaseLost struct{ Counts bool }
+
+// Slept: the task waits.
+type Slept struct{ Wait Wait }
+
+// Readied: the task waits for a worker.
+type Readied struct{}
+
+// Held: a hold lies on the task.
+type Held struct{ Hold Hold }
+
+// Ended events carry why there will be no more.
+type (
+	// CompletedWith: there is a result.
+	CompletedWith struct{ Result Result }
+	// FailedWith: there is none.
+	FailedWith struct{ Failure Failure }
+	// CanceledBy: a person or a revocation ended it.
+	CanceledBy struct{ By, Reason string }
+)
+
+func (Claimed) event()         {}
+func (LeaseExtended) event()   {}
+func (CheckpointSaved) event() {}
+func (Acked) event()           {}
+func (ProgressUpdated) event() {}
+func (LeaseReturned) event()   {}
+func (LeaseLost) event()       {}
+func (Slept) event()           {}
+func (Readied) event()         {}
+func (Held) event()            {}
+func (CompletedWith) event()   {}
+func (FailedWith) event()      {}
+func (CanceledBy) event()      {}

@@ -1,0 +1,207 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/beckon-dev/beckon/sync/off"
+)
+
+// Refusals. Callers compare with errors.Is.
+var (
+	// ErrLeaseLost: the named lease is not the task's. Nothing changed.
+	ErrLeaseLost = errors.New("task: lease lost")
+	// ErrNotClaimable: the task is not READY, or held.
+	ErrNotClaimable = errors.New("task: not claimable")
+	// ErrEmptyWait: a wait set with no member and no end would sleep for ever.
+	ErrEmptyWait = errors.New("task: nothing to wait for")
+)
+
+// CheckpointConflictError: the checkpoint does not follow the newest one.
+type CheckpointConflictError struct {
+	// Version is the newest.
+	Version uint64
+}
+
+// Error implements error.
+func (e *CheckpointConflictError) Error() string {
+	return fmt.Sprintf("task: newest checkpoint is %d", e.Version)
+}
+
+// Decide says what follows from a command in a state. It changes nothing: the
+// events do, through Apply. No events and no error means that the command has
+// nothing left to do.
+func Decide(s State, c Command, now time.Time) ([]Event, error) {
+	switch c := c.(type) {
+	case Claim:
+		return decideClaim(s, c)
+	case Stop:
+		return decideStop(s, c, now), nil
+	case Cancel:
+		if s.Phase.Terminal() {
+			return nil, nil
+		}
+		return []Event{CanceledBy{By: c.By, Reason: c.Reason}}, nil
+	case Wake:
+		if s.Phase != Waiting || !c.Satisfied && !c.Waking {
+			return nil, nil
+		}
+		return []Event{Readied{}}, nil
+	case LoseLease:
+		return decideLoseLease(s, c), nil
+	default:
+		return decideUnderLease(s, c, now)
+	}
+}
+
+// Create is the state of a new task. With a lease it is born RUNNING.
+func Create(s State, lease Lease, now time.Time) State {
+	s.Phase = Ready
+	s.Hold = Hold{Kind: HoldNone}
+	s.CreateTime = now
+	if lease.ID != "" {
+		s.Phase, s.Lease = Running, lease
+	}
+	return s
+}
+
+func decideClaim(s State, c Claim) ([]Event, error) {
+	if s.Phase == Running && s.Lease.ClaimID == c.Lease.ClaimID {
+		// The worker did not hear the first answer: the same lease again.
+		return []Event{LeaseExtended{Until: c.Lease.Until}}, nil
+	}
+	if !s.Claimable() {
+		return nil, ErrNotClaimable
+	}
+	return []Event{Claimed{Lease: c.Lease}}, nil
+}
+
+func decideStop(s State, c Stop, now time.Time) []Event {
+	switch {
+	case s.Phase.Terminal():
+		return nil
+	case s.Phase != Running:
+		return []Event{CanceledBy{By: c.By, Reason: c.Reason}}
+	case s.Hold.Kind == HoldStop:
+		return nil
+	default:
+		return []Event{Held{Hold{Kind: HoldStop, By: c.By, Reason: c.Reason, Since: now}}}
+	}
+}
+
+func decideLoseLease(s State, c LoseLease) []Event {
+	if s.Phase != Running || s.Lease.ID != c.Lease {
+		return nil
+	}
+	if s.Hold.Kind == HoldStop {
+		return []Event{CanceledBy{By: s.Hold.By, Reason: s.Hold.Reason}}
+	}
+	if len(c.Pending) > 0 && !s.Wrapped() {
+		return []Event{LeaseLost{}, Slept{Wait{Mode: Any, Decisions: c.Pending}}}
+	}
+	if s.Attempts+1 >= s.MaxAttempts {
+		return []Event{LeaseLost{Counts: true}, FailedWith{Failure{
+			Code: CouldNotResume,
+			Text: "The work was interrupted and could not be resumed.",
+		}}}
+	}
+	return []Event{LeaseLost{Counts: true}, Readied{}}
+}
+
+// decideUnderLease handles the commands that only the holder may give.
+func decideUnderLease(s State, c Command, now time.Time) ([]Event, error) {
+	if again, ok := repeated(s, c); ok {
+		return again, nil
+	}
+	if s.Phase != Running || s.Lease.ID != leaseOf(c) && !off.Rule("R3") {
+		return nil, ErrLeaseLost
+	}
+	switch c := c.(type) {
+	case Heartbeat:
+		return []Event{LeaseExtended{Until: now.Add(s.Lease.Length)}}, nil
+	case SaveCheckpoint:
+		if c.Expected != s.Checkpoint {
+			return nil, &CheckpointConflictError{Version: s.Checkpoint}
+		}
+		return []Event{CheckpointSaved{Version: s.Checkpoint + 1}}, nil
+	case Ack:
+		return []Event{Acked{}}, nil
+	case UpdateProgress:
+		return []Event{ProgressUpdated{Progress: c.Progress}}, nil
+	case Yield:
+		return decideYield(s, c)
+	case Release:
+		return returned(s, OpRelease, Readied{}), nil
+	case Complete:
+		return returned(s, OpComplete, CompletedWith{Result: c.Result}), nil
+	case Fail:
+		return returned(s, OpFail, FailedWith{Failure: c.Failure}), nil
+	default:
+		return nil, fmt.Errorf("task: unknown command %T", c)
+	}
+}
+
+func decideYield(s State, c Yield) ([]Event, error) {
+	if len(c.Wait.Decisions) == 0 && c.Wait.Until.IsZero() {
+		return nil, ErrEmptyWait
+	}
+	if c.Satisfied || c.Unacked {
+		return returned(s, OpYield, Readied{}), nil
+	}
+	return returned(s, OpYield, Slept{Wait: c.Wait}), nil
+}
+
+// returned ends the lease and goes where the worker asked to go. Under STOP a
+// yield or release is the end; a result keeps its truth.
+func returned(s State, op Op, to Event) []Event {
+	if s.Hold.Kind == HoldStop && (op == OpYield || op == OpRelease) {
+		to = CanceledBy{By: s.Hold.By, Reason: s.Hold.Reason}
+	}
+	after := Apply(s, to)
+	return []Event{LeaseReturned{Ended{Lease: s.Lease.ID, Op: op, Phase: after.Phase}}, to}
+}
+
+// repeated recognises a command whose first answer got lost: the lease was
+// given back by this very operation. It has nothing left to do.
+func repeated(s State, c Command) ([]Event, bool) {
+	if s.Ended.Lease == "" || s.Ended.Lease != leaseOf(c) {
+		return nil, false
+	}
+	switch c := c.(type) {
+	case Yield:
+		return nil, s.Ended.Op == OpYield
+	case Release:
+		return nil, s.Ended.Op == OpRelease
+	case Complete:
+		return nil, s.Ended.Op == OpComplete && s.Result != nil && reflect.DeepEqual(*s.Result, c.Result)
+	case Fail:
+		return nil, s.Ended.Op == OpFail && s.Failure != nil && reflect.DeepEqual(*s.Failure, c.Failure)
+	default:
+		return nil, false
+	}
+}
+
+func leaseOf(c Command) string {
+	switch c := c.(type) {
+	case Heartbeat:
+		return c.Lease
+	case SaveCheckpoint:
+		return c.Lease
+	case Ack:
+		return c.Lease
+	case UpdateProgress:
+		return c.Lease
+	case Yield:
+		return c.Lease
+	case Release:
+		return c.Lease
+	case Complete:
+		return c.Lease
+	case Fail:
+		return c.Lease
+	default:
+		return ""
+	}
+}

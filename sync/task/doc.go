@@ -1,0 +1,25 @@
+// Package task is the life cycle of a task: the durable unit of work of one
+// agent in one thread.
+//
+// [Decide] says what follows from a command, [Apply] carries it out; both are
+// pure. A task has a phase and, across it, a hold. Waiting costs storage and
+// nothing else. A worker owns a RUNNING task through its lease, a random id: a
+// command under any other lease changes nothing (ErrLeaseLost), except that the
+// operation which gave the last lease back may be repeated.
+//
+//	phase     | Claim    | Heartbeat etc. | Yield                | Release  | Complete  | Fail   | Stop     | Cancel   | Wake  | LoseLease
+//	READY     | RUNNING  | lost           | lost                 | lost     | lost      | lost   | CANCELED | CANCELED | -     | -
+//	RUNNING   | refused¹ | RUNNING        | WAITING or READY²    | READY    | COMPLETED | FAILED | hold³    | CANCELED | -     | READY, WAITING⁴ or FAILED⁵
+//	WAITING   | refused  | lost           | lost                 | lost     | lost      | lost   | CANCELED | CANCELED | READY | -
+//	terminal  | refused  | lost           | lost                 | lost     | lost      | lost   | -        | -        | -     | -
+//
+//	¹ the same claim id gets the same lease, extended
+//	² READY when the set is satisfied or a waking signal is not acknowledged
+//	³ hold STOP; under it Yield, Release and LoseLease go to CANCELED, while
+//	  Complete and Fail keep their truth
+//	⁴ a decision of its own is still open: nothing is counted
+//	⁵ the lost lease in a row that reaches MaxAttempts: could_not_resume.
+//	  MaxAttempts 1 is a wrapped command and fails even while it waits
+//
+// A held task is not claimed: Claim is refused under every hold but NONE.
+package task
