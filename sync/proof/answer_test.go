@@ -262,6 +262,32 @@ func TestRefreshProof(t *testing.T) {
 	checkInput(t, proof.VerifyRefresh(&key.PublicKey, tuple, signature), "attempt", proof.ReasonMissing)
 }
 
+func TestElevateProof(t *testing.T) {
+	t.Parallel()
+	key := newKey(t)
+	tuple := proof.ElevateTuple{ServerID: "srv", Account: "acc", Installation: "ins", Nonce: "n"}
+	signature := must(proof.SignElevate(key, tuple))(t)
+	if err := proof.VerifyElevate(&key.PublicKey, tuple, signature); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*proof.ElevateTuple){
+		"server":       func(e *proof.ElevateTuple) { e.ServerID = "x" },
+		"account":      func(e *proof.ElevateTuple) { e.Account = "x" },
+		"installation": func(e *proof.ElevateTuple) { e.Installation = "x" },
+		"nonce":        func(e *proof.ElevateTuple) { e.Nonce = "x" },
+	} {
+		changed := tuple
+		change(&changed)
+		if err := proof.VerifyElevate(&key.PublicKey, changed, signature); !errors.Is(err, proof.ErrMismatch) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	tuple.Nonce = ""
+	_, err := proof.SignElevate(key, tuple)
+	checkInput(t, err, "nonce", proof.ReasonMissing)
+	checkInput(t, proof.VerifyElevate(&key.PublicKey, tuple, signature), "nonce", proof.ReasonMissing)
+}
+
 func TestPairMAC(t *testing.T) {
 	t.Parallel()
 	secret := bytes.Repeat([]byte{7}, 16)

@@ -19,13 +19,13 @@ type actionDocument struct {
 // grant and execution carry it, so approving X can never run Y. It is SHA-256
 // of the canonical JSON of
 //
-//	{"app":…,"args":{…}|null,"connection":…,"operation":…,"target":{…}|null}
+//	{"app":…,"args":{…}|null,"connection":…,"operation":…,"target":…|null}
 //
 // with app, connection and operation as strings ("" when there is none). args
-// and target are raw JSON objects; zero length means absent and is hashed as
-// null. A literal null is refused like every other non-object, so each digest
-// has one meaning. Class, policy version and prose are not part of it: an edit
-// of a rule must not void what a person approved. Errors are [*InputError].
+// is a raw JSON object, target any raw JSON value; zero length means absent and
+// is hashed as null. Class, policy version and prose are not part of it: an
+// edit of a rule must not void what a person approved. Errors are
+// [*InputError].
 func ActionDigest(app, connection, operation string, args, target []byte) (Digest, error) {
 	doc := actionDocument{App: app, Connection: connection, Operation: operation}
 	for _, text := range []struct{ field, value string }{
@@ -39,8 +39,11 @@ func ActionDigest(app, connection, operation string, args, target []byte) (Diges
 	if doc.Args, err = optionalObject(args); err != nil {
 		return Digest{}, inField("args", err)
 	}
-	if doc.Target, err = optionalObject(target); err != nil {
-		return Digest{}, inField("target", err)
+	if len(target) > 0 {
+		if err := check(target, false); err != nil {
+			return Digest{}, inField("target", err)
+		}
+		doc.Target = target
 	}
 	return documentDigest(doc)
 }

@@ -72,7 +72,12 @@ func TestActionDigest(t *testing.T) {
 	if got := digest(`{"n":1}`, ``); got != proof.Sum([]byte(`{"app":"mail","args":{"n":1},"connection":"work","operation":"send","target":null}`)) {
 		t.Error("an absent target is not null")
 	}
+	if digest(`{"n":1}`, ` null `) != digest(`{"n":1}`, ``) {
+		t.Error("null and absent are two targets")
+	}
 	others := []proof.Digest{
+		digest(`{"to":"a","n":1}`, `"to"`),
+		digest(`{"to":"a","n":1}`, `[]`),
 		digest(`{"to":"a","n":2}`, `{}`),
 		digest(`{"to":"a","n":"1"}`, `{}`),
 		digest(`{"to":"a","n":1}`, ``),
@@ -98,7 +103,8 @@ func TestActionDigestRefuses(t *testing.T) {
 	}{
 		{"args not an object", "a", "o", `[1]`, ``, "args", proof.ReasonNotObject},
 		{"args null", "a", "o", `null`, ``, "args", proof.ReasonNotObject},
-		{"target null", "a", "o", `{}`, `null`, "target", proof.ReasonNotObject},
+		{"target ambiguous", "a", "o", `{}`, `[{"a":1,"a":2}]`, "target", proof.ReasonDuplicateKey},
+		{"target out of its document", "a", "o", `{}`, `1,"app":2`, "target", proof.ReasonTrailing},
 		{"args ambiguous", "a", "o", `{"a":1,"a":2}`, ``, "args", proof.ReasonDuplicateKey},
 		{"args out of their document", "a", "o", `{},"app":{}`, ``, "args", proof.ReasonTrailing},
 		{"app not text", "\xff", "o", `{}`, ``, "app", proof.ReasonInvalidUTF8},

@@ -37,7 +37,8 @@ func (p PairTuple) Encode() ([]byte, error) {
 	return t.done()
 }
 
-// PairMAC is HMAC-SHA-256 over the tuple under the secret of the QR. Errors:
+// PairMAC is HMAC-SHA-256 over the tuple; the key is the secret of the QR, its
+// text as bytes. Errors:
 // [ErrWeakSecret], and those of [PairTuple.Encode].
 func PairMAC(secret []byte, pair PairTuple) ([]byte, error) {
 	if len(secret) < minPairSecret {

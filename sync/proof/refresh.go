@@ -48,3 +48,41 @@ func VerifyRefresh(key *ecdsa.PublicKey, refresh RefreshTuple, signature []byte)
 	}
 	return verify(key, raw, signature)
 }
+
+// ElevateTuple is what the approval key signs to show that its person is there,
+// before the account itself is changed.
+type ElevateTuple struct {
+	// ServerID, Account and Installation are as in [AnswerTuple].
+	ServerID, Account, Installation string
+	// Nonce is random and used once.
+	Nonce string
+}
+
+// Encode gives the bytes that are signed. Fields in order: "beckon/elevate/1",
+// server id, account, installation, nonce. An empty field is an [*InputError].
+func (e ElevateTuple) Encode() ([]byte, error) {
+	t := newTuple(labelElevate)
+	t.name("server_id", e.ServerID)
+	t.name("account", e.Account)
+	t.name("installation", e.Installation)
+	t.name("nonce", e.Nonce)
+	return t.done()
+}
+
+// SignElevate makes the proof of presence; errors as [SignAnswer].
+func SignElevate(key *ecdsa.PrivateKey, elevate ElevateTuple) ([]byte, error) {
+	raw, err := elevate.Encode()
+	if err != nil {
+		return nil, fmt.Errorf("sign elevate: %w", err)
+	}
+	return sign(key, raw)
+}
+
+// VerifyElevate checks the proof of presence; errors as [VerifyAnswer].
+func VerifyElevate(key *ecdsa.PublicKey, elevate ElevateTuple, signature []byte) error {
+	raw, err := elevate.Encode()
+	if err != nil {
+		return fmt.Errorf("verify elevate: %w", err)
+	}
+	return verify(key, raw, signature)
+}

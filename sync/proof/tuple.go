@@ -9,6 +9,7 @@ import (
 const (
 	labelAnswer      = "beckon/answer/1"
 	labelRefresh     = "beckon/refresh/1"
+	labelElevate     = "beckon/elevate/1"
 	labelPair        = "beckon/pair/1"
 	labelView        = "beckon/view/1"
 	labelAnswerItems = "beckon/answer-items/1"
