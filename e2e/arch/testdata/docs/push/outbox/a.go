@@ -1,0 +1,2 @@
+// Package outbox is a fixture.
+package outbox

@@ -1,0 +1,4 @@
+package plan
+
+// Documented has a comment.
+func Documented() {}

@@ -1,0 +1,2 @@
+// This package begins with the wrong word.
+package worker

@@ -1,0 +1,2 @@
+// Package queue is a fixture.
+package queue

@@ -1,0 +1,2 @@
+// Package sync is a fixture.
+package sync

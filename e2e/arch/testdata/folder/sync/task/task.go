@@ -1,0 +1,2 @@
+// Package task is a fixture.
+package task

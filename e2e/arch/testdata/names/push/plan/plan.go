@@ -1,0 +1,2 @@
+// Package plan is a fixture.
+package plan

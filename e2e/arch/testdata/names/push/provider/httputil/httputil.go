@@ -1,0 +1,2 @@
+// Package httputil is a fixture.
+package httputil

@@ -1,0 +1,2 @@
+// Package models is a fixture.
+package models

@@ -1,0 +1,2 @@
+// Package log is a fixture.
+package log

@@ -1,0 +1,2 @@
+// Package manager is a fixture.
+package manager

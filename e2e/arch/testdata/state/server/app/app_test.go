@@ -1,0 +1,3 @@
+package app_test
+
+var update bool

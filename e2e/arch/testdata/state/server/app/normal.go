@@ -1,0 +1,5 @@
+//go:build !failpoints && linux
+
+package app
+
+var disarmed int

@@ -1,0 +1,5 @@
+//go:build failpoints
+
+package app
+
+var armed int

@@ -1,0 +1,6 @@
+// Beckond is a fixture.
+package main
+
+var version = "none"
+
+var verbose = false

@@ -1,0 +1,6 @@
+// Package boltstore is a fixture.
+package boltstore
+
+import (
+	_ "go.etcd.io/bbolt"
+)
