@@ -76,6 +76,9 @@ type Command struct {
 	end   kind // kindCommit, kindFail, kindPanic or kindView
 }
 
+// ReadOnly tells whether the command runs as a view.
+func (c Command) ReadOnly() bool { return c.end == kindView }
+
 var errChosen = errors.New("storetest: the command chose to fail")
 
 // Run executes the command and returns what it saw, its outcome last.
