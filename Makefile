@@ -98,7 +98,8 @@ lint-proto: proto/tools/node_modules/.stamp $(VALIDATE)
 	$(BUF) lint proto
 	$(BUF) format --diff --exit-code proto
 	@.ci/need proto/baseline.binpb "the baseline schema; 'make baseline' writes it"
-	$(BUF) breaking proto --against proto/baseline.binpb
+	$(BUF) breaking proto --against proto/baseline.binpb || \
+	  { echo "a published schema only grows; what was never released: make baseline" >&2; exit 1; }
 
 ## fix: what gofmt, buf and the linters can repair by themselves
 fix: proto/tools/node_modules/.stamp $(VALIDATE)
@@ -109,6 +110,7 @@ lint-go:
 	go vet ./...
 	go vet -tags off,failpoints ./...
 	$(GOLANGCI) run
+	go test -count=1 -v -run '^TestRepository$$' ./e2e/arch
 
 build:
 	go build ./...
