@@ -1,0 +1,209 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/beckon-dev/beckon/sync/changelog"
+)
+
+// publish gives an entity its present bytes and moves its one index row. The
+// same bytes again change nothing, so a body changes exactly when its version
+// does.
+func (t *Tx) publish(scope changelog.Scope, key changelog.Key, body []byte) error {
+	return t.write(scope, key, entityRow{Body: body})
+}
+
+// unpublish leaves a tombstone.
+func (t *Tx) unpublish(scope changelog.Scope, key changelog.Key) error {
+	return t.write(scope, key, entityRow{Deleted: true})
+}
+
+// entityRow is an entity as stored: version(8) deleted(1) body.
+type entityRow struct {
+	Version changelog.Seq
+	Deleted bool
+	Body    []byte
+}
+
+func (t *Tx) write(scope changelog.Scope, key changelog.Key, next entityRow) error {
+	ek := entityKey(t.account, scope, key)
+	old, found, err := getEntity(t.r, ek)
+	if err != nil {
+		return err
+	}
+	if !found && next.Deleted || found && old.Deleted == next.Deleted && bytes.Equal(old.Body, next.Body) {
+		return nil
+	}
+	row, err := t.scopeRow(scope)
+	if err != nil {
+		return err
+	}
+	current := len(t.store.meta.Epochs) - 1
+	if n := len(row.Bases); n == 0 || row.Bases[n-1].Epoch != current {
+		row.Bases = append(row.Bases, changelog.Base{Epoch: current, Head: row.Head})
+	}
+	row.Head++
+	t.scopes[scope] = row
+	if found {
+		if err := t.w.Delete(tabIndex, indexKey(t.account, scope, old.Version)); err != nil {
+			return err
+		}
+	}
+	next.Version = row.Head
+	if err := t.w.Put(tabIndex, indexKey(t.account, scope, row.Head), append([]byte{byte(key.Kind)}, key.ID...)); err != nil {
+		return err
+	}
+	if scope == changelog.AccountScope {
+		t.Touch("account:" + t.account)
+	} else {
+		t.Touch("thread:" + scope.Thread)
+	}
+	return t.w.Put(tabEntity, ek, next.marshal())
+}
+
+func (t *Tx) scopeRow(scope changelog.Scope) (scopeRow, error) {
+	if row, ok := t.scopes[scope]; ok {
+		return row, nil
+	}
+	row, _, err := getRow[scopeRow](t.r, tabScope, accountKey(t.account, scope.String()))
+	return row, err
+}
+
+// History is what a cursor of a scope is judged against.
+func (r *Read) History(scope changelog.Scope) (changelog.History, error) {
+	row, _, err := getRow[scopeRow](r.r, tabScope, accountKey(r.account, scope.String()))
+	return changelog.History{Epochs: r.store.meta.Epochs, Head: row.Head, Floor: row.Floor, Bases: row.Bases}, err
+}
+
+// AsOf is the head of a scope in this snapshot. In an update it is the head
+// that the commit will have, as far as written.
+func (r *Read) AsOf(scope changelog.Scope) (changelog.Position, error) {
+	h, err := r.History(scope)
+	return changelog.Position{Epoch: h.Current(), Seq: h.Head}, err
+}
+
+// AsOf is the head that the commit will have, as far as written: callers ask
+// last, and counters that are still to be published are counted in.
+func (t *Tx) AsOf(scope changelog.Scope) (changelog.Position, error) {
+	if scope == changelog.AccountScope && t.counters {
+		if err := t.publish(scope, changelog.Key{Kind: changelog.Counters, ID: "counters"}, encode(t.head.Counters)); err != nil {
+			return changelog.Position{}, err
+		}
+		t.counters = false
+	}
+	row, err := t.scopeRow(scope)
+	return changelog.Position{Epoch: t.store.epoch(), Seq: row.Head}, err
+}
+
+func (s *Store) epoch() changelog.Epoch { return s.meta.Epochs[len(s.meta.Epochs)-1] }
+
+// Bounds of one page of changes.
+const (
+	PageEntities = 200
+	PageBytes    = 256 << 10
+)
+
+// Changes reads what changed in a scope after since, at most maxBytes of
+// bodies but always at least one entity.
+func (r *Read) Changes(scope changelog.Scope, since changelog.Seq, maxBytes int) (changelog.Page, error) {
+	h, err := r.History(scope)
+	if err != nil {
+		return changelog.Page{}, err
+	}
+	page := changelog.Page{
+		AsOf: changelog.Position{Epoch: h.Current(), Seq: h.Head},
+		Next: changelog.Position{Epoch: h.Current(), Seq: h.Head},
+	}
+	prefix := indexKey(r.account, scope, 0)
+	prefix = prefix[:len(prefix)-8]
+	size, last := 0, since
+	var failed error
+	err = r.r.Scan(tabIndex, indexKey(r.account, scope, since+1), after(prefix), func(k, v []byte) bool {
+		seq := changelog.Seq(binary.BigEndian.Uint64(k[len(k)-8:]))
+		key := changelog.Key{Kind: changelog.Kind(v[0]), ID: string(v[1:])}
+		e, _, err := getEntity(r.r, entityKey(r.account, scope, key))
+		if err != nil {
+			failed = err
+			return false
+		}
+		count := len(page.Put) + len(page.Del)
+		if count > 0 && (count >= PageEntities || size+len(e.Body) > maxBytes) {
+			page.More = true
+			page.Next.Seq = last
+			return false
+		}
+		last, size = seq, size+len(e.Body)
+		if e.Deleted {
+			page.Del = append(page.Del, changelog.Tombstone{Key: key, Version: seq})
+		} else {
+			page.Put = append(page.Put, changelog.Entity{Key: key, Version: seq, Body: bytes.Clone(e.Body)})
+		}
+		return true
+	})
+	if err == nil {
+		err = failed
+	}
+	return page, err
+}
+
+// Entities reads the living entities of a scope after a key in the order of
+// kind and id, and says whether more follow.
+func (r *Read) Entities(scope changelog.Scope, last changelog.Key, maxBytes int) (put []changelog.Entity, more bool, err error) {
+	prefix := accountKey(r.account, scope.String())
+	prefix = append(prefix, 0)
+	from := prefix
+	if last != (changelog.Key{}) {
+		from = append(entityKey(r.account, scope, last), 0)
+	}
+	size := 0
+	err = r.r.Scan(tabEntity, from, after(prefix), func(k, v []byte) bool {
+		e := unmarshalEntity(v)
+		if e.Deleted {
+			return true
+		}
+		if len(put) > 0 && (len(put) >= PageEntities || size+len(e.Body) > maxBytes) {
+			more = true
+			return false
+		}
+		size += len(e.Body)
+		rest := k[len(prefix):]
+		put = append(put, changelog.Entity{
+			Key:     changelog.Key{Kind: changelog.Kind(rest[0]), ID: string(rest[1:])},
+			Version: e.Version,
+			Body:    bytes.Clone(e.Body),
+		})
+		return true
+	})
+	return put, more, err
+}
+
+func entityKey(account string, scope changelog.Scope, key changelog.Key) []byte {
+	b := accountKey(account, scope.String())
+	b = append(b, 0, byte(key.Kind))
+	return append(b, key.ID...)
+}
+
+func indexKey(account string, scope changelog.Scope, seq changelog.Seq) []byte {
+	return append(append(accountKey(account, scope.String()), 0), be(uint64(seq))...)
+}
+
+func getEntity(r Reader, key []byte) (entityRow, bool, error) {
+	b, err := r.Get(tabEntity, key)
+	if err != nil || b == nil {
+		return entityRow{}, false, err
+	}
+	return unmarshalEntity(b), true, nil
+}
+
+func (e entityRow) marshal() []byte {
+	b := binary.BigEndian.AppendUint64(make([]byte, 0, 9+len(e.Body)), uint64(e.Version))
+	if e.Deleted {
+		return append(b, 1)
+	}
+	return append(append(b, 0), e.Body...)
+}
+
+func unmarshalEntity(b []byte) entityRow {
+	return entityRow{Version: changelog.Seq(binary.BigEndian.Uint64(b)), Deleted: b[8] == 1, Body: b[9:]}
+}

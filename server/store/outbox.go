@@ -1,0 +1,210 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"strings"
+	"time"
+
+	"github.com/beckon-dev/beckon/push"
+)
+
+// Addresses lists the account's push endpoints, oldest first.
+func (r *Read) Addresses() ([]push.Address, error) {
+	var out []push.Address
+	err := scanRows(r.r, tabAddress, append([]byte(r.account), 0), func(_ []byte, a push.Address) bool {
+		out = append(out, a)
+		return true
+	})
+	return out, err
+}
+
+// Address reads one endpoint of this account.
+func (r *Read) Address(id string) (push.Address, error) {
+	return missing(getRow[push.Address](r.r, tabAddress, accountKey(r.account, id)))
+}
+
+// Owner is who owns an endpoint now. The registry is global: it is what tells
+// that an address has moved to another account.
+func (r *Read) Owner(a push.Address) (Registered, error) {
+	return missing(getRow[Registered](r.r, tabRegistry, endpointKey(a)))
+}
+
+// PutAddress writes an endpoint and takes it over in the registry, with the
+// next generation when the owner changes. It returns the address as stored.
+func (t *Tx) PutAddress(a push.Address) (push.Address, error) {
+	key := endpointKey(a)
+	owner, found, err := getRow[Registered](t.r, tabRegistry, key)
+	if err != nil {
+		return a, err
+	}
+	if !found || owner.Account != t.account || owner.Address != a.ID {
+		owner = Registered{Account: t.account, Installation: a.Installation, Address: a.ID, Generation: owner.Generation + 1}
+		if err := putRow(t.w, tabRegistry, key, owner); err != nil {
+			return a, err
+		}
+	}
+	a.Generation = owner.Generation
+	return a, putRow(t.w, tabAddress, accountKey(t.account, a.ID), a)
+}
+
+// UpdateAddress writes what was learned about an endpoint: its state or its
+// environment, never its owner.
+func (t *Tx) UpdateAddress(a push.Address) error {
+	return putRow(t.w, tabAddress, accountKey(t.account, a.ID), a)
+}
+
+// DeleteAddress forgets an endpoint, and its ownership if it still has it.
+func (t *Tx) DeleteAddress(a push.Address) error {
+	key := endpointKey(a)
+	owner, found, err := getRow[Registered](t.r, tabRegistry, key)
+	if err != nil {
+		return err
+	}
+	if found && owner.Account == t.account && owner.Address == a.ID {
+		// The generation stays in the registry so that it never repeats.
+		if err := putRow(t.w, tabRegistry, key, Registered{Generation: owner.Generation}); err != nil {
+			return err
+		}
+	}
+	return t.w.Delete(tabAddress, accountKey(t.account, a.ID))
+}
+
+func endpointKey(a push.Address) []byte {
+	h := sha256.Sum256([]byte(string(a.Kind) + "\x00" + a.App + "\x00" + a.Token))
+	return h[:]
+}
+
+// Delivery reads an outbox row of this account.
+func (r *Read) Delivery(id string) (push.Delivery, error) {
+	return missing(getRow[push.Delivery](r.r, tabOutbox, accountKey(r.account, id)))
+}
+
+// Deliveries lists the account's outbox rows.
+func (r *Read) Deliveries() ([]push.Delivery, error) {
+	var out []push.Delivery
+	err := scanRows(r.r, tabOutbox, append([]byte(r.account), 0), func(_ []byte, d push.Delivery) bool {
+		out = append(out, d)
+		return true
+	})
+	return out, err
+}
+
+// PutDelivery writes an outbox row in the transaction of its cause. A row that
+// exists already stays as it is: a replayed cause says nothing twice.
+func (t *Tx) PutDelivery(d push.Delivery) error {
+	have, err := t.r.Get(tabOutbox, accountKey(t.account, d.ID))
+	if err != nil || have != nil {
+		return err
+	}
+	t.commit.Outbox = append(t.commit.Outbox, d.Lane)
+	return putDelivery(t.w, d)
+}
+
+// putDelivery writes a row and the pointer a worker finds it by.
+func putDelivery(w Writer, d push.Delivery) error {
+	t := &Tx{Read: &Read{r: w, account: d.Account}, w: w}
+	if err := putRow(w, tabOutbox, accountKey(d.Account, d.ID), d); err != nil {
+		return err
+	}
+	var next []byte
+	if at := deliveryDue(d); !at.IsZero() {
+		next = accountKey(d.Lane, beTime(at), d.Account, d.ID)
+	}
+	return t.movePointer(tabSent, accountKey(d.Account, d.ID), tabPointOut, next, []byte{1})
+}
+
+// deliveryDue is when somebody has to look at a row: zero once it is final.
+func deliveryDue(d push.Delivery) time.Time {
+	switch {
+	case d.State.Final():
+		return time.Time{}
+	case d.State == push.Leased:
+		return d.LeaseUntil
+	default:
+		return d.DueAt
+	}
+}
+
+// ClaimDeliveries hands due rows of a lane to fn, earliest first, until n of
+// them are claimed, and stores what fn returns. It touches outbox tables only.
+func (s *Store) ClaimDeliveries(ctx context.Context, lane string, now time.Time, n int, fn func(push.Delivery) (push.Delivery, bool)) ([]push.Delivery, error) {
+	var out []push.Delivery
+	err := s.engine.Update(ctx, "", func(w Writer) error {
+		out = nil
+		keys, err := dueDeliveries(w, lane, now, n)
+		if err != nil {
+			return err
+		}
+		for _, k := range keys {
+			d, found, err := getRow[push.Delivery](w, tabOutbox, accountKey(k.account, k.id))
+			if err != nil {
+				return err
+			}
+			if !found {
+				continue
+			}
+			next, claimed := fn(d)
+			if err := putDelivery(w, next); err != nil {
+				return err
+			}
+			if claimed {
+				out = append(out, next)
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+type deliveryKey struct{ account, id string }
+
+func dueDeliveries(r Reader, lane string, now time.Time, n int) ([]deliveryKey, error) {
+	var keys []deliveryKey
+	prefix := append([]byte(lane), 0)
+	to := []byte(lane + "\x00" + beTime(now.Add(time.Microsecond)))
+	err := r.Scan(tabPointOut, prefix, to, func(k, _ []byte) bool {
+		parts := strings.SplitN(string(k[len(prefix)+9:]), "\x00", 2)
+		keys = append(keys, deliveryKey{parts[0], parts[1]})
+		return len(keys) < n
+	})
+	return keys, err
+}
+
+// UpdateDeliveries hands named rows to fn and stores what it returns; a row
+// that is gone is skipped. It touches outbox tables only.
+func (s *Store) UpdateDeliveries(ctx context.Context, rows []push.Delivery, fn func(i int, d push.Delivery) (push.Delivery, bool)) error {
+	return s.engine.Update(ctx, "", func(w Writer) error {
+		for i, row := range rows {
+			d, found, err := getRow[push.Delivery](w, tabOutbox, accountKey(row.Account, row.ID))
+			if err != nil {
+				return err
+			}
+			if !found {
+				continue
+			}
+			next, changed := fn(i, d)
+			if !changed {
+				continue
+			}
+			if err := putDelivery(w, next); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// NextDelivery is when a lane has its next row, zero when there is none.
+func (s *Store) NextDelivery(ctx context.Context, lane string) (time.Time, error) {
+	var at time.Time
+	err := s.engine.View(ctx, "", func(r Reader) error {
+		at = time.Time{}
+		prefix := append([]byte(lane), 0)
+		return r.Scan(tabPointOut, prefix, after(prefix), func(k, _ []byte) bool {
+			at = parseTime(k[len(prefix):])
+			return false
+		})
+	})
+	return at, err
+}

@@ -1,0 +1,283 @@
+package store
+
+import (
+	"time"
+
+	"github.com/beckon-dev/beckon/sync/changelog"
+	"github.com/beckon-dev/beckon/sync/decision"
+	"github.com/beckon-dev/beckon/sync/task"
+	"github.com/beckon-dev/beckon/sync/thread"
+)
+
+// Checkpoint is one stored version of a task's state.
+type Checkpoint struct {
+	Version       uint64
+	Data          []byte
+	SchemaVersion uint32
+	NextStep      string
+	CreateTime    time.Time
+}
+
+// CheckpointsKept is how many versions of a task's state are kept.
+const CheckpointsKept = 3
+
+// TaskHeader is what lists show of a task.
+type TaskHeader struct {
+	ID, Thread, Agent, Title string
+	Phase                    task.Phase
+	Hold                     task.HoldKind
+	Progress                 task.Progress
+	ResultSummary            string
+	FailureCode              string
+	CreateTime, EndTime      time.Time
+}
+
+// ThreadHeader is what lists show of a thread.
+type ThreadHeader struct {
+	ID, Title, Agent       string
+	Head, NotableHead      uint64
+	Read                   thread.ReadMark
+	Preview, LastTask      string
+	CreateTime, UpdateTime time.Time
+}
+
+// DecisionHeader is what lists show of a question.
+type DecisionHeader struct {
+	ID, Task, Thread, Agent string
+	Status                  decision.Status
+	Kind                    decision.Kind
+	Title                   string
+	Revision                uint32
+	Class                   decision.Class
+	ExpireTime, CreateTime  time.Time
+	Winner                  *Winner
+}
+
+// Winner is whose answer counts.
+type Winner struct {
+	Installation, Label string
+	Surface             decision.Surface
+	Time                time.Time
+}
+
+// Counters is what the badge shows.
+type Counters struct {
+	OpenDecisions uint32
+	UnreadThreads uint32
+}
+
+// Badge is the size of the attention set.
+func (c Counters) Badge() uint32 { return c.OpenDecisions + c.UnreadThreads }
+
+// ContentLevel says how much a push may show.
+type ContentLevel uint8
+
+// Levels, as on the wire and on disk.
+const (
+	LevelIDs   ContentLevel = 1
+	LevelTitle ContentLevel = 2
+	LevelFull  ContentLevel = 3
+)
+
+// Settings are a person's choices.
+type Settings struct {
+	Level ContentLevel
+}
+
+// Platform is what an installation runs on, as on the wire and on disk.
+type Platform uint8
+
+// Platforms.
+const (
+	PlatformIOS      Platform = 1
+	PlatformAndroid  Platform = 2
+	PlatformWeb      Platform = 3
+	PlatformDesktop  Platform = 4
+	PlatformTerminal Platform = 5
+)
+
+// InstallationState is the life of an installation, as on the wire and on disk.
+type InstallationState uint8
+
+// States of an installation.
+const (
+	InstallationProbation InstallationState = 1
+	InstallationActive    InstallationState = 2
+	InstallationRevoked   InstallationState = 3
+)
+
+// PushHealth tells a device whether it has to register again.
+type PushHealth uint8
+
+// Healths, as on the wire and on disk.
+const (
+	PushNone    PushHealth = 1
+	PushOK      PushHealth = 2
+	PushSuspect PushHealth = 3
+	PushDead    PushHealth = 4
+)
+
+// Installation is one program on one device of a person.
+type Installation struct {
+	ID       string
+	Label    string
+	Platform Platform
+	App      string
+	Locale   string
+	// PublicKey and ApprovalKey are uncompressed P-256 points.
+	PublicKey   []byte
+	ApprovalKey []byte
+	State       InstallationState
+	// ProbationEnd is when probation ends by itself.
+	ProbationEnd time.Time
+	// FullUntil ends the window after a claim in which this installation
+	// counts as verified for account changes and as unlocked.
+	FullUntil time.Time
+	// ElevatedUntil ends what a proof by the approval key opened.
+	ElevatedUntil time.Time
+	// UnlockUntil ends what another installation unlocked on a terminal.
+	UnlockUntil time.Time
+	// AuthEpoch is raised to end every access token given before.
+	AuthEpoch  uint64
+	Health     PushHealth
+	CreateTime time.Time
+}
+
+// Full reports whether probation is over.
+func (i Installation) Full(now time.Time) bool {
+	return i.State == InstallationActive || i.State == InstallationProbation && !now.Before(i.ProbationEnd)
+}
+
+// AgentScope is one thing an agent may do, as on the wire and on disk.
+type AgentScope uint8
+
+// Scopes of agents.
+const (
+	ScopeTaskCreate      AgentScope = 1
+	ScopeTaskWork        AgentScope = 2
+	ScopeDecisionRequest AgentScope = 3
+	ScopeReadOwn         AgentScope = 4
+)
+
+// Agent is a program with a stable identity, owned by an account.
+type Agent struct {
+	ID         string
+	Name       string
+	CreateTime time.Time
+}
+
+// AgentLink lets an agent work in an account.
+type AgentLink struct {
+	Agent      string
+	Name       string
+	Scopes     []AgentScope
+	Ceiling    decision.Class
+	LockScreen bool
+	Revoked    bool
+	CreateTime time.Time
+}
+
+// AgentKey is a stored credential of an agent: the hash, never the secret.
+type AgentKey struct {
+	ID         string
+	Agent      string
+	Hash       []byte
+	CreateTime time.Time
+	ExpireTime time.Time
+	Revoked    bool
+}
+
+// TaskToken is a stored credential for one task under one lease.
+type TaskToken struct {
+	ID         string
+	Agent      string
+	Key        string
+	Task       string
+	Lease      string
+	Hash       []byte
+	ExpireTime time.Time
+}
+
+// AuditEntry is one link of an account's chain.
+type AuditEntry struct {
+	Seq     uint64
+	Prev    []byte
+	Time    time.Time
+	Actor   string
+	Kind    string
+	Subject string
+	Outcome string
+}
+
+// Idempotent is the remembered result of a write: the hash of the command and
+// the verb's own result, never wire bytes.
+type Idempotent struct {
+	BodyHash   []byte
+	Result     []byte
+	ExpireTime time.Time
+}
+
+// PairingState is the life of an offer, as on the wire and on disk.
+type PairingState uint8
+
+// States of an offer.
+const (
+	OfferOpen      PairingState = 1
+	OfferRedeemed  PairingState = 2
+	OfferConfirmed PairingState = 3
+	OfferDead      PairingState = 4
+)
+
+// Offer is a pairing in progress.
+type Offer struct {
+	ID           string
+	By           string // installation that offered
+	SecretHash   []byte // of the QR secret
+	CodeHash     []byte // of the typed code
+	State        PairingState
+	ExpireTime   time.Time
+	NoProbation  bool
+	DigitsHash   []byte
+	Tries        int
+	Device       Installation // as redeemed, without an id until confirmed
+	RedeemHash   []byte       // names the redeeming device
+	Installation string       // once confirmed
+}
+
+// ClaimLink is the one-use secret that makes the first installation of an
+// account, or, after an owner reset, another one.
+type ClaimLink struct {
+	Account    string
+	Hash       []byte
+	ExpireTime time.Time
+}
+
+// Unlock is what a terminal shows to be unlocked elsewhere.
+type Unlock struct {
+	DigitsHash []byte
+	Tries      int
+	ExpireTime time.Time
+}
+
+// head is the one row that every command of an account reads and writes.
+type head struct {
+	LastCommit time.Time
+	Counters   Counters
+	AuditSeq   uint64
+	AuditHash  []byte
+}
+
+// scopeRow is where a scope stands.
+type scopeRow struct {
+	Head  changelog.Seq
+	Floor changelog.Seq
+	Bases []changelog.Base
+}
+
+// Registered is the owner of a push endpoint: an endpoint has one at a time.
+type Registered struct {
+	Account      string
+	Installation string
+	Address      string
+	Generation   uint64
+}

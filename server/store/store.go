@@ -1,0 +1,210 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/beckon-dev/beckon/sync/changelog"
+)
+
+// Store is the typed store over one engine. It is safe for concurrent use.
+type Store struct {
+	engine Engine
+	clock  func() time.Time
+	meta   meta
+}
+
+// meta is the store's own row.
+type meta struct {
+	ServerID string
+	Epochs   []changelog.Epoch
+}
+
+// Config is what a store needs besides its engine.
+type Config struct {
+	// Clock is the wall clock; default time.Now.
+	Clock func() time.Time
+	// Random makes the server id and epochs; default crypto/rand.
+	Random io.Reader
+}
+
+// Open reads the store's own row, and writes it on first use.
+func Open(ctx context.Context, engine Engine, cfg Config) (*Store, error) {
+	if cfg.Clock == nil {
+		cfg.Clock = time.Now
+	}
+	if cfg.Random == nil {
+		cfg.Random = rand.Reader
+	}
+	s := &Store{engine: engine, clock: cfg.Clock}
+	key, err := NewAccountKey(cfg.Random)
+	if err != nil {
+		return nil, err
+	}
+	var epoch changelog.Epoch
+	if _, err := io.ReadFull(cfg.Random, epoch[:]); err != nil {
+		return nil, err
+	}
+	err = engine.Update(ctx, "", func(w Writer) error {
+		var found bool
+		s.meta, found, err = getRow[meta](w, tabMeta, []byte("store"))
+		if err != nil || found {
+			return err
+		}
+		s.meta = meta{ServerID: "srv_" + key, Epochs: []changelog.Epoch{epoch}}
+		return putRow(w, tabMeta, []byte("store"), s.meta)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("store: open: %w", err)
+	}
+	return s, nil
+}
+
+// ServerID names this store's server; proofs are bound to it.
+func (s *Store) ServerID() string { return s.meta.ServerID }
+
+// Close closes the engine.
+func (s *Store) Close() error { return s.engine.Close() }
+
+// View runs fn on one snapshot of an account.
+func (s *Store) View(ctx context.Context, account string, fn func(*Read) error) error {
+	return s.engine.View(ctx, account, func(r Reader) error {
+		read, err := s.read(r, account)
+		if err != nil {
+			return err
+		}
+		return fn(read)
+	})
+}
+
+// Update runs fn as one command of an account: all it wrote or nothing. The
+// commit says whom to wake; losing a wake costs latency, never truth.
+func (s *Store) Update(ctx context.Context, account string, fn func(*Tx) error) (Commit, error) {
+	var commit Commit
+	err := s.engine.Update(ctx, account, func(w Writer) error {
+		read, err := s.read(w, account)
+		if err != nil {
+			return err
+		}
+		commit = Commit{Account: account, Time: read.now}
+		tx := &Tx{Read: read, w: w, commit: &commit, scopes: map[changelog.Scope]scopeRow{}}
+		if err := fn(tx); err != nil {
+			return err
+		}
+		return tx.finish()
+	})
+	return commit, err
+}
+
+func (s *Store) read(r Reader, account string) (*Read, error) {
+	read := &Read{r: r, account: account, store: s}
+	var err error
+	if read.head, _, err = getRow[head](r, tabHead, []byte(account)); err != nil {
+		return nil, err
+	}
+	// Commit order is time order, whatever the wall clock does.
+	read.now = s.clock().UTC().Truncate(time.Microsecond)
+	if read.now.Before(read.head.LastCommit) {
+		read.now = read.head.LastCommit
+	}
+	return read, nil
+}
+
+// Commit is what a committed command touched: names to wake, no data.
+type Commit struct {
+	Account string
+	Time    time.Time
+	// Topics are what may be waited for: "account:…", "thread:…", "task:…",
+	// "decision:…", "offer:…".
+	Topics []string
+	// Ready are tasks that became claimable.
+	Ready []ReadyTask
+	// Outbox are the lanes that got work.
+	Outbox []string
+	// Due: something has to happen at a time.
+	Due bool
+}
+
+// ReadyTask is a task that a worker may claim.
+type ReadyTask struct {
+	Agent   string
+	Account string
+	Task    string
+	Labels  map[string]string
+	Since   time.Time
+}
+
+// Read is one account in one snapshot.
+type Read struct {
+	r       Reader
+	account string
+	store   *Store
+	head    head
+	now     time.Time
+}
+
+// Account is the key of the account.
+func (r *Read) Account() string { return r.account }
+
+// Now is the one time of this transaction: the wall clock, never before the
+// account's last commit.
+func (r *Read) Now() time.Time { return r.now }
+
+// Counters are what the badge shows.
+func (r *Read) Counters() Counters { return r.head.Counters }
+
+// Tx is one command of an account.
+type Tx struct {
+	*Read
+	w        Writer
+	commit   *Commit
+	scopes   map[changelog.Scope]scopeRow
+	counters bool
+}
+
+// Touch names something that waiters of this commit should look at again.
+func (t *Tx) Touch(topic string) {
+	for _, have := range t.commit.Topics {
+		if have == topic {
+			return
+		}
+	}
+	t.commit.Topics = append(t.commit.Topics, topic)
+}
+
+// finish writes what follows from everything else: counters, scope rows and
+// the account's head.
+func (t *Tx) finish() error {
+	if t.counters {
+		if err := t.publish(changelog.AccountScope, changelog.Key{Kind: changelog.Counters, ID: "counters"}, encode(t.head.Counters)); err != nil {
+			return err
+		}
+	}
+	for scope, row := range t.scopes {
+		if err := putRow(t.w, tabScope, accountKey(t.account, scope.String()), row); err != nil {
+			return err
+		}
+	}
+	t.head.LastCommit = t.now
+	return putRow(t.w, tabHead, []byte(t.account), t.head)
+}
+
+// missing turns an absent row into ErrNotFound.
+func missing[T any](v T, found bool, err error) (T, error) {
+	if err == nil && !found {
+		err = ErrNotFound
+	}
+	return v, err
+}
+
+// ignoreMissing is for rows that may be absent.
+func ignoreMissing(err error) error {
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return err
+}
