@@ -170,8 +170,7 @@ func decideAnswer(s State, c GiveAnswer, now time.Time) ([]Event, Outcome, error
 	if err := fits(s, c.Answer.Items); err != nil {
 		return nil, 0, err
 	}
-	allows := s.Allows(c.Answer.Items)
-	if allows && c.View != c.WantView {
+	if s.Raises(c.Answer.Items) && c.View != c.WantView {
 		return nil, NeedsView, nil
 	}
 	if c.Given < c.Needed {

@@ -240,6 +240,12 @@ func (s State) Allows(items []AnswerItem) bool {
 	return slices.ContainsFunc(items, func(a AnswerItem) bool { return s.chose(a, AllowOnce) })
 }
 
+// Raises reports whether an answer does anything but refuse: only refusing
+// lowers risk.
+func (s State) Raises(items []AnswerItem) bool {
+	return slices.ContainsFunc(items, func(a AnswerItem) bool { return !s.chose(a, RejectOnce) })
+}
+
 // Denied returns the digests that an answer refused: of the action where there
 // is one, else of the whole question.
 func (s State) Denied() []Digest {

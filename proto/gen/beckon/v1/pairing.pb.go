@@ -730,7 +730,12 @@ type GetPairingResponse struct {
 	// Account, for the new device once CONFIRMED.
 	AccountId string `protobuf:"bytes,4,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
 	// Name of this server, for the new device once CONFIRMED.
-	ServerId      string `protobuf:"bytes,5,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"`
+	ServerId string `protobuf:"bytes,5,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"`
+	// Key of the device that redeemed, for the offering one.
+	PublicKey []byte `protobuf:"bytes,6,opt,name=public_key,json=publicKey,proto3" json:"public_key,omitempty"`
+	// MAC of that key under the QR secret, for the offering one to check before
+	// it confirms; empty with a typed code.
+	KeyMac        []byte `protobuf:"bytes,7,opt,name=key_mac,json=keyMac,proto3" json:"key_mac,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -798,6 +803,20 @@ func (x *GetPairingResponse) GetServerId() string {
 		return x.ServerId
 	}
 	return ""
+}
+
+func (x *GetPairingResponse) GetPublicKey() []byte {
+	if x != nil {
+		return x.PublicKey
+	}
+	return nil
+}
+
+func (x *GetPairingResponse) GetKeyMac() []byte {
+	if x != nil {
+		return x.KeyMac
+	}
+	return nil
 }
 
 // RequestUnlockRequest is empty.
@@ -1042,14 +1061,17 @@ const file_beckon_v1_pairing_proto_rawDesc = "" +
 	"\rredeem_secret\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\fredeemSecret\x12B\n" +
 	"\vknown_state\x18\x03 \x01(\x0e2\x17.beckon.v1.PairingStateB\b\xbaH\x05\x82\x01\x02\x10\x01R\n" +
 	"knownState\x12;\n" +
-	"\x04wait\x18\x04 \x01(\v2\x19.google.protobuf.DurationB\f\xbaH\t\xaa\x01\x06\"\x02\b\x192\x00R\x04wait\"\xe7\x01\n" +
+	"\x04wait\x18\x04 \x01(\v2\x19.google.protobuf.DurationB\f\xbaH\t\xaa\x01\x06\"\x02\b\x192\x00R\x04wait\"\x9f\x02\n" +
 	"\x12GetPairingResponse\x12-\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x17.beckon.v1.PairingStateR\x05state\x12;\n" +
 	"\finstallation\x18\x02 \x01(\v2\x17.beckon.v1.InstallationR\finstallation\x12)\n" +
 	"\x06tokens\x18\x03 \x01(\v2\x11.beckon.v1.TokensR\x06tokens\x12\x1d\n" +
 	"\n" +
 	"account_id\x18\x04 \x01(\tR\taccountId\x12\x1b\n" +
-	"\tserver_id\x18\x05 \x01(\tR\bserverId\"\x16\n" +
+	"\tserver_id\x18\x05 \x01(\tR\bserverId\x12\x1d\n" +
+	"\n" +
+	"public_key\x18\x06 \x01(\fR\tpublicKey\x12\x17\n" +
+	"\akey_mac\x18\a \x01(\fR\x06keyMac\"\x16\n" +
 	"\x14RequestUnlockRequest\"l\n" +
 	"\x15RequestUnlockResponse\x12\x16\n" +
 	"\x06digits\x18\x01 \x01(\tR\x06digits\x12;\n" +

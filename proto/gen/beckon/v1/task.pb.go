@@ -705,7 +705,7 @@ type Task struct {
 	Wait *WaitSet `protobuf:"bytes,9,opt,name=wait,proto3" json:"wait,omitempty"`
 	// Leases lost in a row since the last checkpoint, ack, yield or release.
 	Attempts uint32 `protobuf:"varint,10,opt,name=attempts,proto3" json:"attempts,omitempty"`
-	// Lost leases in a row that are survived.
+	// The lost lease in a row that fails the task.
 	MaxAttempts uint32 `protobuf:"varint,11,opt,name=max_attempts,json=maxAttempts,proto3" json:"max_attempts,omitempty"`
 	// Version of the newest checkpoint; 0 before the first.
 	CheckpointVersion uint64 `protobuf:"varint,12,opt,name=checkpoint_version,json=checkpointVersion,proto3" json:"checkpoint_version,omitempty"`
@@ -1296,7 +1296,7 @@ type CreateTaskRequest struct {
 	Input []byte `protobuf:"bytes,6,opt,name=input,proto3" json:"input,omitempty"`
 	// Labels a worker must have, at most 16.
 	Labels map[string]string `protobuf:"bytes,7,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Lost leases in a row that are survived, 1 to 100; default 5.
+	// The lost lease in a row that fails the task, 1 to 100; default 5.
 	MaxAttempts uint32 `protobuf:"varint,8,opt,name=max_attempts,json=maxAttempts,proto3" json:"max_attempts,omitempty"`
 	// Creates the task RUNNING in the hands of the caller.
 	Claim *ClaimOptions `protobuf:"bytes,9,opt,name=claim,proto3" json:"claim,omitempty"`

@@ -1,0 +1,70 @@
+package policy
+
+import "time"
+
+// Limits are the working bounds of one server. The contract holds the hard
+// ones; these may be lowered by the operator, and raised with a warning.
+type Limits struct {
+	// Counts per account.
+	OpenTasks            int
+	OpenDecisions        int
+	OpenDecisionsPerTask int
+	Agents               int
+	Installations        int
+	AddressesPerDevice   int
+	PairingOffers        int
+
+	// KeysPerAgent may be active at a time.
+	KeysPerAgent int
+
+	LeaseDefault, LeaseMin, LeaseMax time.Duration
+	MaxAttemptsDefault               int
+
+	ClaimLife, OfferLife, UnlockOfferLife time.Duration
+	// ClaimWindow is how long the claiming device counts as verified.
+	ClaimWindow time.Duration
+	Probation   time.Duration
+	UnlockLife  time.Duration
+	Elevation   time.Duration
+	TaskToken   time.Duration
+	KeyDays     int
+	Idempotency time.Duration
+	TapLife     time.Duration
+
+	// Wrong tries that end a pairing offer or an unlock.
+	DigitTries, UnlockTries int
+
+	// Rates per second, with bursts.
+	InstallationRate, AgentRate, AnonymousRate    float64
+	InstallationBurst, AgentBurst, AnonymousBurst int
+	// Waits are the longest long polls.
+	PullWait, ClaimWait, DecisionWait time.Duration
+}
+
+// DefaultLimits are the ones in force unless the operator says otherwise.
+func DefaultLimits() Limits {
+	return Limits{
+		OpenTasks: 1000, OpenDecisions: 200, OpenDecisionsPerTask: 20,
+		Agents: 100, Installations: 20, AddressesPerDevice: 4, PairingOffers: 3, KeysPerAgent: 2,
+		LeaseDefault: 30 * time.Second, LeaseMin: time.Second, LeaseMax: 300 * time.Second,
+		MaxAttemptsDefault: 5,
+		ClaimLife:          30 * time.Minute, OfferLife: 2 * time.Minute, UnlockOfferLife: 2 * time.Minute,
+		ClaimWindow: 30 * time.Minute, Probation: 24 * time.Hour, UnlockLife: 15 * time.Minute,
+		Elevation: 5 * time.Minute, TaskToken: time.Hour, KeyDays: 90,
+		Idempotency: 30 * 24 * time.Hour, TapLife: time.Hour,
+		DigitTries: 2, UnlockTries: 5,
+		InstallationRate: 20, InstallationBurst: 60, AgentRate: 20, AgentBurst: 100,
+		AnonymousRate: 1, AnonymousBurst: 10,
+		PullWait: 25 * time.Second, ClaimWait: 60 * time.Second, DecisionWait: 60 * time.Second,
+	}
+}
+
+// BenchLimits are those of load tests: the same shape, with rates out of the
+// way. They are a named set so that numbers can say what they were made with.
+func BenchLimits() Limits {
+	l := DefaultLimits()
+	l.OpenTasks, l.OpenDecisions = 1<<30, 1<<30
+	l.InstallationRate, l.AgentRate, l.AnonymousRate = 1e9, 1e9, 1e9
+	l.InstallationBurst, l.AgentBurst, l.AnonymousBurst = 1<<30, 1<<30, 1<<30
+	return l
+}

@@ -1,0 +1,80 @@
+package policy
+
+// Row is who may call a procedure at all. What of it is theirs is judged in
+// the verb's own transaction.
+type Row struct {
+	Kinds []Kind
+	// Verified: the person has to be present (S3) for it; judged in the
+	// transaction, since the state of the device decides.
+	Verified bool
+}
+
+// Table is the authorisation table. A procedure without a row stops the server
+// at start, so a new one cannot be reachable by accident.
+func Table() map[string]Row {
+	people := []Kind{Installation, Probation}
+	full := []Kind{Installation}
+	agents := []Kind{Agent}
+	workers := []Kind{Agent, TaskToken}
+	readers := []Kind{Installation, Probation, Agent, TaskToken}
+	anyone := Kinds[:]
+	const v = "/beckon.v1."
+	return map[string]Row{
+		v + "AccountService/GetAccount":     {Kinds: people},
+		v + "AccountService/UpdateSettings": {Kinds: full},
+
+		v + "AddressService/PutAddress": {Kinds: people},
+
+		v + "AgentService/CreateAgent":   {Kinds: full, Verified: true},
+		v + "AgentService/LinkAgent":     {Kinds: full, Verified: true},
+		v + "AgentService/UnlinkAgent":   {Kinds: full},
+		v + "AgentService/ListAgents":    {Kinds: people},
+		v + "AgentService/IssueKey":      {Kinds: full, Verified: true},
+		v + "AgentService/RevokeKey":     {Kinds: full},
+		v + "AgentService/MintTaskToken": {Kinds: agents},
+
+		v + "DecisionService/RequestDecision":  {Kinds: workers},
+		v + "DecisionService/WaitDecision":     {Kinds: workers},
+		v + "DecisionService/WithdrawDecision": {Kinds: workers},
+		v + "DecisionService/AnswerDecision":   {Kinds: people},
+		v + "DecisionService/GetDecision":      {Kinds: readers},
+
+		v + "InstallationService/PutInstallation":    {Kinds: people},
+		v + "InstallationService/ListInstallations":  {Kinds: people},
+		v + "InstallationService/RevokeInstallation": {Kinds: people},
+
+		v + "ItemService/AppendItems": {Kinds: workers},
+		v + "ItemService/ListItems":   {Kinds: readers},
+
+		v + "PairingService/ClaimServer":    {Kinds: anyone},
+		v + "PairingService/OfferPairing":   {Kinds: full, Verified: true},
+		v + "PairingService/RedeemPairing":  {Kinds: anyone},
+		v + "PairingService/ConfirmPairing": {Kinds: full, Verified: true},
+		v + "PairingService/GetPairing":     {Kinds: anyone},
+		v + "PairingService/RequestUnlock":  {Kinds: full},
+		v + "PairingService/UnlockTerminal": {Kinds: full, Verified: true},
+
+		v + "SyncService/Bootstrap": {Kinds: people},
+		v + "SyncService/Pull":      {Kinds: people},
+
+		v + "TaskService/CreateTask":     {Kinds: []Kind{Installation, Probation, Agent}},
+		v + "TaskService/ClaimTask":      {Kinds: agents},
+		v + "TaskService/Heartbeat":      {Kinds: workers},
+		v + "TaskService/SaveCheckpoint": {Kinds: workers},
+		v + "TaskService/YieldTask":      {Kinds: workers},
+		v + "TaskService/ReleaseTask":    {Kinds: workers},
+		v + "TaskService/AckSignals":     {Kinds: workers},
+		v + "TaskService/UpdateProgress": {Kinds: workers},
+		v + "TaskService/CompleteTask":   {Kinds: workers},
+		v + "TaskService/FailTask":       {Kinds: workers},
+		v + "TaskService/StopTask":       {Kinds: people},
+		v + "TaskService/GetTask":        {Kinds: readers},
+
+		v + "ThreadService/GetThread":   {Kinds: readers},
+		v + "ThreadService/SendMessage": {Kinds: people},
+		v + "ThreadService/MarkRead":    {Kinds: people},
+
+		v + "TokenService/RefreshToken": {Kinds: anyone},
+		v + "TokenService/Elevate":      {Kinds: full},
+	}
+}

@@ -1,0 +1,38 @@
+package decision
+
+// Verb is a button on a notification. It stands for one fixed answer.
+type Verb string
+
+// The verbs a notification may carry.
+const (
+	Approve Verb = "approve"
+	Deny    Verb = "deny"
+)
+
+// TapAnswer is the one answer that a verb stands for, if the question has
+// exactly one: a single item with one way to say yes and one to say no,
+// neither of which asks for words.
+func TapAnswer(s State, v Verb) ([]AnswerItem, bool) {
+	if len(s.Items) != 1 || len(s.Items[0].Options) != 2 {
+		return nil, false
+	}
+	var yes, no string
+	for _, o := range s.Items[0].Options {
+		switch {
+		case o.Text == TextRequired:
+			return nil, false
+		case o.Kind == RejectOnce:
+			no = o.ID
+		case o.Kind == AllowOnce, o.Kind == Pick:
+			yes = o.ID
+		}
+	}
+	if yes == "" || no == "" {
+		return nil, false
+	}
+	chosen := yes
+	if v == Deny {
+		chosen = no
+	}
+	return []AnswerItem{{Item: s.Items[0].ID, Options: []string{chosen}}}, true
+}
