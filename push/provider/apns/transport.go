@@ -1,0 +1,110 @@
+package apns
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/net/http2"
+)
+
+// exchange is what apns2 cannot carry: the exact body on the way out, the plain
+// answer on the way back.
+type exchange struct {
+	body   []byte
+	bearer string
+	// wrote is set once the request may have reached Apple.
+	wrote  atomic.Bool
+	answer Answer
+}
+
+type exchangeKey struct{}
+
+// nowOrNever stands for an expiration of zero, which apns2 leaves out.
+const nowOrNever = 1
+
+// maxAnswer bounds what is read of an answer; Apple's are below 200 bytes.
+const maxAnswer = 8 << 10
+
+// transport sends what the exchange in the context says and keeps the answer in
+// it. Embedding gives it CloseIdleConnections, which apns2 demands.
+type transport struct{ *http2.Transport }
+
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	x, ok := req.Context().Value(exchangeKey{}).(*exchange)
+	if !ok {
+		return nil, errors.New("apns: request without an exchange")
+	}
+	req = req.Clone(req.Context())
+	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(x.body)), nil }
+	req.Body, _ = req.GetBody()
+	req.ContentLength = int64(len(x.body))
+	req.Header.Set("authorization", "bearer "+x.bearer)
+	req.Header.Set("user-agent", "beckon")
+	if req.Header.Get("apns-expiration") == strconv.Itoa(nowOrNever) {
+		req.Header.Set("apns-expiration", "0")
+	}
+	res, err := t.Transport.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	// A body that breaks off does not change what the status says.
+	raw, _ := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	_ = res.Body.Close()
+	x.answer = Answer{
+		Status:     res.StatusCode,
+		Body:       raw,
+		RetryAfter: res.Header.Get("Retry-After"),
+		ID:         res.Header.Get("apns-id"),
+	}
+	// All of it was read: nothing is left that apns2 could misread.
+	res.Body, res.ContentLength = http.NoBody, 0
+	return res, nil
+}
+
+// newTransport dials through the session, which has to know its connections.
+// Strict streams: Apple admits one until the first valid token, and without it
+// a burst would open a connection for each.
+func newTransport(c Config, s *session) *transport {
+	return &transport{&http2.Transport{
+		DialTLSContext: func(ctx context.Context, network, addr string, cfg *tls.Config) (net.Conn, error) {
+			cfg = cfg.Clone()
+			cfg.RootCAs, cfg.MinVersion = c.RootCAs, tls.VersionTLS12
+			return s.dial(ctx, network, addr, cfg)
+		},
+		DisableCompression:         true,
+		StrictMaxConcurrentStreams: true,
+		ReadIdleTimeout:            c.ReadIdle,
+		PingTimeout:                c.PingTimeout,
+		WriteByteTimeout:           c.PingTimeout,
+		IdleConnTimeout:            c.IdleClose,
+	}}
+}
+
+const (
+	dialTimeout  = 5 * time.Second
+	tcpKeepAlive = 15 * time.Second
+)
+
+var errNoHTTP2 = errors.New("apns: the host does not speak HTTP/2")
+
+func dialTLS(ctx context.Context, network, addr string, cfg *tls.Config) (*tls.Conn, error) {
+	d := tls.Dialer{NetDialer: &net.Dialer{Timeout: dialTimeout, KeepAlive: tcpKeepAlive}, Config: cfg}
+	conn, err := d.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	tc := conn.(*tls.Conn)
+	if tc.ConnectionState().NegotiatedProtocol != http2.NextProtoTLS {
+		_ = tc.Close()
+		return nil, errNoHTTP2
+	}
+	return tc, nil
+}
