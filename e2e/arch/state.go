@@ -8,11 +8,12 @@ import (
 )
 
 // checkState refuses package variables that can change and func init. What may
-// stand at package level is listed in allowedVar, each with its reason.
+// stand at package level is listed in variables.allow, each with its reason.
 func checkState(t *tree, _ Rules) []Finding {
 	var found []Finding
+	elsewhere := writtenNames(t.files)
 	for _, files := range t.packages() {
-		written := writtenNames(files)
+		names := variables{written: writtenNames(files), elsewhere: elsewhere, structs: structNames(files)}
 		for _, f := range files {
 			for _, decl := range f.ast.Decls {
 				switch d := decl.(type) {
@@ -21,7 +22,7 @@ func checkState(t *tree, _ Rules) []Finding {
 						found = append(found, Finding{"init", f.path, t.line(d.Pos()), "func init runs before anybody can say how"})
 					}
 				case *ast.GenDecl:
-					for _, name := range changeable(f, d, written) {
+					for _, name := range changeable(f, d, names) {
 						found = append(found, Finding{"state", f.path, t.line(name.Pos()), "package variable " + name.Name + " can change; hand it in"})
 					}
 				}
@@ -31,8 +32,15 @@ func checkState(t *tree, _ Rules) []Finding {
 	return found
 }
 
+// variables is what has to be known about a package to judge one variable.
+type variables struct {
+	written   map[string]bool // names the package itself writes to
+	elsewhere map[string]bool // "pkg.Name" that any file of the tree writes to
+	structs   map[string]bool // struct types of the package
+}
+
 // changeable lists the variables of a declaration that no exception covers.
-func changeable(f *goFile, d *ast.GenDecl, written map[string]bool) []*ast.Ident {
+func changeable(f *goFile, d *ast.GenDecl, known variables) []*ast.Ident {
 	if d.Tok != token.VAR {
 		return nil
 	}
@@ -48,7 +56,7 @@ func changeable(f *goFile, d *ast.GenDecl, written map[string]bool) []*ast.Ident
 				value = s.Values[i]
 			}
 			embedded := hasEmbed(d.Doc) || hasEmbed(s.Doc)
-			if !embedded && !allowedVar(f, name.Name, value, written) {
+			if !embedded && !known.allow(f, name.Name, value) {
 				names = append(names, name)
 			}
 		}
@@ -56,24 +64,58 @@ func changeable(f *goFile, d *ast.GenDecl, written map[string]bool) []*ast.Ident
 	return names
 }
 
-// allowedVar holds the exceptions. Files of the test tags are not judged:
+// allow holds the exceptions. Files of the test tags are not judged:
 // they are in no build that serves anybody.
-func allowedVar(f *goFile, name string, value ast.Expr, written map[string]bool) bool {
+func (v variables) allow(f *goFile, name string, value ast.Expr) bool {
 	switch {
 	case f.tagged:
 		return true
 	case name == "_":
 		return true // a compile-time assertion
-	case written[name]:
+	case v.written[name]:
 		return false
 	case strings.HasPrefix(strings.ToLower(name), "err") && isError(value):
 		return true // callers compare with it
 	case f.ast.Name.Name == "main" && name == "version":
 		return true // set by the linker
 	case ast.IsExported(name):
-		return false // others could assign to it
+		// Others could write to it, so it is looked for in the whole tree, and
+		// nothing that is shared when it is copied will do.
+		return v.isValue(value) && !v.elsewhere[f.ast.Name.Name+"."+name]
 	}
 	return isTable(value) || isConstant(value) // Go has no constant of these kinds
+}
+
+// isValue reports whether a value is a literal of an array or of a struct of
+// this package: a list of all states, or a constant of several fields.
+func (v variables) isValue(value ast.Expr) bool {
+	lit, ok := value.(*ast.CompositeLit)
+	if !ok {
+		return false
+	}
+	switch typ := lit.Type.(type) {
+	case *ast.ArrayType:
+		return typ.Len != nil
+	case *ast.Ident:
+		return v.structs[typ.Name]
+	}
+	return false
+}
+
+// structNames lists the struct types that a package declares.
+func structNames(files []*goFile) map[string]bool {
+	names := map[string]bool{}
+	for _, f := range files {
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			if spec, ok := n.(*ast.TypeSpec); ok {
+				if _, ok := spec.Type.(*ast.StructType); ok {
+					names[spec.Name.Name] = true
+				}
+			}
+			return true
+		})
+	}
+	return names
 }
 
 func hasEmbed(doc *ast.CommentGroup) bool {
@@ -147,15 +189,15 @@ func called(call *ast.CallExpr) string {
 	return pkg.Name + "." + sel.Sel.Name
 }
 
-// writtenNames lists every name that some statement of the package assigns to,
-// deletes from or takes the address of. A local variable of the same name
-// counts too: a reader would stumble over it as well.
+// writtenNames lists every name that some statement of the files assigns to,
+// deletes from or takes the address of, and "x.Name" where it stands behind a
+// dot. A local variable of the same name counts too: a reader would stumble
+// over it as well.
 func writtenNames(files []*goFile) map[string]bool {
 	written := map[string]bool{}
 	note := func(e ast.Expr) {
-		if name := rootName(e); name != "" {
-			written[name] = true
-		}
+		root, qualified := rootName(e)
+		written[root], written[qualified] = true, true
 	}
 	for _, f := range files {
 		ast.Inspect(f.ast, func(n ast.Node) bool {
@@ -184,14 +226,14 @@ func writtenNames(files []*goFile) map[string]bool {
 	return written
 }
 
-// rootName gives x of x, x.f, x[i] and *x.
-func rootName(e ast.Expr) string {
+// rootName gives x of x, x.f, x[i] and *x, and x.f where there is one.
+func rootName(e ast.Expr) (root, qualified string) {
 	for {
 		switch v := e.(type) {
 		case *ast.Ident:
-			return v.Name
+			return v.Name, v.Name + qualified
 		case *ast.SelectorExpr:
-			e = v.X
+			e, qualified = v.X, "."+v.Sel.Name
 		case *ast.IndexExpr:
 			e = v.X
 		case *ast.StarExpr:
@@ -199,7 +241,7 @@ func rootName(e ast.Expr) string {
 		case *ast.ParenExpr:
 			e = v.X
 		default:
-			return ""
+			return "", ""
 		}
 	}
 }

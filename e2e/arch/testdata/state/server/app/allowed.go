@@ -30,3 +30,11 @@ var pattern = regexp.MustCompile("a+")
 var alphabet = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
 var bucket = []byte("name")
+
+// States lists all of them.
+var States = [...]int{1, 2}
+
+// Nowhere is a constant of several fields.
+var Nowhere = place{}
+
+type place struct{ x, y int }

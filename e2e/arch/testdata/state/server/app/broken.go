@@ -20,6 +20,14 @@ var taken = [2]int{}
 // Open is assignable by everybody.
 var Open = []int{1}
 
+// Written is assigned to by another package.
+var Written = [...]int{1}
+
+// Shared is a slice under another name.
+var Shared = many{1}
+
+type many []int
+
 // ErrLater is no error made once.
 var ErrLater error
 
