@@ -75,7 +75,7 @@ func pushRows() []Row {
 func serverRows() []Row {
 	const leaf = "a leaf: standard library and, for credentials, the proofs"
 	everySync := []string{"sync/*"}
-	storage := with(everySync, "push", "push/outbox", "proto/gen/beckon/storage/v1", "server/failpoint", "server/store/internal/**")
+	storage := with(everySync, "push", "push/outbox", "server/credential", "proto/gen/beckon/storage/v1", "server/failpoint", "server/store/internal/**")
 	backEnd := []string{"server/store", "server/store/internal/**", "server/failpoint", "sync/off"}
 	edge := with(everySync, "server/app", "server/policy", "server/credential", "server/store", "server/failpoint", "push")
 	return []Row{
