@@ -6,6 +6,12 @@ import (
 	"github.com/gowebpki/jcs"
 )
 
+// CheckObject refuses with an [*InputError] whatever [CanonicalObject] would,
+// for readers that need the checks and not the form.
+func CheckObject(raw []byte) error {
+	return check(raw, true)
+}
+
 // Canonical gives the RFC 8785 form of any I-JSON value, so that two spellings
 // of the same value have the same bytes. What is not I-JSON, or would lose
 // something on the way, is refused with an [*InputError] before the

@@ -165,6 +165,9 @@ func TestCanonicalObject(t *testing.T) {
 		if _, err := proof.CanonicalObject([]byte(in)); proof.ReasonOf(err) != proof.ReasonNotObject {
 			t.Errorf("%s: got %v, want %s", in, err, proof.ReasonNotObject)
 		}
+		if err := proof.CheckObject([]byte(in)); proof.ReasonOf(err) != proof.ReasonNotObject {
+			t.Errorf("%s: got %v, want %s", in, err, proof.ReasonNotObject)
+		}
 		if _, err := proof.Canonical([]byte(in)); err != nil {
 			t.Errorf("%s: %v", in, err)
 		}
