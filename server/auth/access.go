@@ -12,7 +12,7 @@ const accessType = "bk-at+jwt"
 
 func accessProfile() profile {
 	return profile{
-		typ: accessType, maxLife: accessMax,
+		typ: accessType, maxLife: mostLife,
 		names: []string{"aud", "ep", "exp", "iat", "inst", "iss", "knd", "scp", "sub"},
 	}
 }
@@ -72,7 +72,7 @@ func (i *Issuer) MintAccess(grant AccessGrant) (token credential.Secret, expires
 }
 
 // VerifyAccess reads an access token. The zero Access comes with every error:
-// a [*Refusal] that matches [ErrBadToken] or [ErrExpired]. Revocations are the
+// a [*RefusedError] that matches [ErrBadToken] or [ErrExpired]. Revocations are the
 // caller's to look up.
 func (i *Issuer) VerifyAccess(token string) (Access, error) {
 	c, err := i.cfg.Access.read(token, i.access)

@@ -264,7 +264,7 @@ func second[T any](_ T, err error) error { return err }
 
 func refusedAs(t *testing.T, name string, err, kind error, why auth.Reason) {
 	t.Helper()
-	var refusal *auth.Refusal
+	var refusal *auth.RefusedError
 	if !errors.As(err, &refusal) {
 		t.Errorf("%s: got %v, want a refusal", name, err)
 		return

@@ -50,20 +50,20 @@ const (
 	ReasonOver Reason = "expired"
 )
 
-// Refusal is the error of a verification. It matches [ErrBadToken] or
+// RefusedError is the error of a verification. It matches [ErrBadToken] or
 // [ErrExpired] and holds nothing from the token.
-type Refusal struct {
+type RefusedError struct {
 	// Reason is the check that failed.
 	Reason Reason
 	kind   error
 }
 
 // Error names the kind and the check.
-func (r *Refusal) Error() string { return r.kind.Error() + ": " + string(r.Reason) }
+func (r *RefusedError) Error() string { return r.kind.Error() + ": " + string(r.Reason) }
 
 // Unwrap gives [ErrBadToken] or [ErrExpired].
-func (r *Refusal) Unwrap() error { return r.kind }
+func (r *RefusedError) Unwrap() error { return r.kind }
 
-func bad(why Reason) error { return &Refusal{why, ErrBadToken} }
+func bad(why Reason) error { return &RefusedError{why, ErrBadToken} }
 
-func expired(why Reason) error { return &Refusal{why, ErrExpired} }
+func expired(why Reason) error { return &RefusedError{why, ErrExpired} }

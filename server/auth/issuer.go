@@ -14,8 +14,8 @@ import (
 
 const (
 	accessLife = 10 * time.Minute
-	accessMin  = 5 * time.Minute
-	accessMax  = 15 * time.Minute
+	leastLife  = 5 * time.Minute
+	mostLife   = 15 * time.Minute
 	maxKeyID   = 64
 )
 
@@ -94,7 +94,7 @@ func NewIssuer(cfg Config) (*Issuer, error) {
 		return nil, fmt.Errorf("%w: name", ErrConfig)
 	case !goodText(cfg.Audience):
 		return nil, fmt.Errorf("%w: audience", ErrConfig)
-	case cfg.AccessLife < accessMin || cfg.AccessLife > accessMax:
+	case cfg.AccessLife < leastLife || cfg.AccessLife > mostLife:
 		return nil, fmt.Errorf("%w: access life", ErrConfig)
 	case cfg.Epoch == nil || cfg.Now == nil || cfg.Random == nil:
 		return nil, fmt.Errorf("%w: epoch, clock or random source", ErrConfig)

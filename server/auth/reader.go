@@ -200,10 +200,8 @@ func (c *claims) moment(name string) time.Time {
 // is told to renew only what would otherwise be good.
 func (c *claims) life(p profile, now time.Time) (issued, end time.Time, over error) {
 	issued, end = c.moment("iat"), c.moment("exp")
-	if c.err != nil {
-		return issued, end, nil
-	}
-	if issued.After(now.Add(leeway)) || !end.After(issued) || end.Sub(issued) > p.maxLife {
+	impossible := issued.After(now.Add(leeway)) || !end.After(issued) || end.Sub(issued) > p.maxLife
+	if c.err == nil && impossible {
 		c.err = bad(ReasonTime)
 	}
 	if !now.Before(end.Add(leeway)) {

@@ -99,7 +99,7 @@ func (i *Issuer) MintTap(grant TapGrant, deadline time.Time) (token credential.S
 }
 
 // VerifyTap reads a tap token. The zero Tap comes with every error: a
-// [*Refusal] that matches [ErrBadToken] or [ErrExpired].
+// [*RefusedError] that matches [ErrBadToken] or [ErrExpired].
 func (i *Issuer) VerifyTap(token string) (Tap, error) {
 	c, err := i.cfg.Tap.read(token, i.tap)
 	if err != nil {

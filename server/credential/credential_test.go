@@ -251,7 +251,7 @@ func TestPairingCode(t *testing.T) {
 		t.Error("the hash is not keyed, or no code is one")
 	}
 	for typed, want := range map[string]string{
-		"7K4M-Q2ZD": "7K4M-Q2ZD", "7k4mq2zd": "7K4M-Q2ZD", " 7k4m q2zd ": "7K4M-Q2ZD", "7-K-4-M-Q-2-Z-D": "7K4M-Q2ZD",
+		"7K4M-Q2ZD": "7K4M-Q2ZD", "7k4mq2zd": "7K4M-Q2ZD", "\x207k4m q2zd\x20": "7K4M-Q2ZD", "7-K-4-M-Q-2-Z-D": "7K4M-Q2ZD",
 		"oOiIlL00": "0011-1100",
 		"":         "", "7K4M-Q2Z": "", "7K4M-Q2ZDD": "", "UUUU-UUUU": "", "7K4M_Q2ZD": "", "7K4M\nQ2ZD": "",
 		"７K4MQ2ZD": "", "7K4M-Q2Z\u017f": "", strings.Repeat("-", 1<<20) + "7K4MQ2ZD": "",

@@ -133,7 +133,7 @@ func LoadMaster(path string) (Key, error) {
 	if err != nil {
 		return Key{}, fmt.Errorf("master key: %w", err)
 	}
-	defer file.Close()
+	defer file.Close() //nolint:errcheck // nothing was written
 	// The open file is judged, not the path, which could be swapped in between.
 	info, err := file.Stat()
 	if err != nil {

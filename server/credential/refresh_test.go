@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"strings"
 	"testing"
@@ -112,13 +113,8 @@ func TestDecideRefreshTable(t *testing.T) {
 		"retired, a": {outcome: reused},
 	}
 	with := func(row map[string]cell, changes map[string]cell) map[string]cell {
-		out := map[string]cell{}
-		for input, c := range row {
-			out[input] = c
-		}
-		for input, c := range changes {
-			out[input] = c
-		}
+		out := maps.Clone(row)
+		maps.Copy(out, changes)
 		return out
 	}
 	always := func(o credential.RefreshOutcome) map[string]cell {

@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // ViewDigest names what a person really opened before answering: the decision
@@ -60,7 +61,7 @@ func AnswerDigest(items []AnswerItem) (Digest, error) {
 	}
 	sorted := slices.Clone(items)
 	slices.SortFunc(sorted, func(a, b AnswerItem) int {
-		return bytes.Compare([]byte(a.ItemID), []byte(b.ItemID))
+		return strings.Compare(a.ItemID, b.ItemID)
 	})
 	t := newTuple(labelAnswerItems)
 	t.integer(uint64(len(sorted)))

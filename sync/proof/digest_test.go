@@ -87,7 +87,7 @@ func TestActionDigest(t *testing.T) {
 		must(proof.ActionDigest("mail", "", "send", []byte(`{"to":"a","n":1}`), []byte(`{}`)))(t),
 		must(proof.ActionDigest("mail", "work", "<send>", []byte(`{"to":"a","n":1}`), []byte(`{}`)))(t),
 	}
-	all := append(others, base)
+	all := append([]proof.Digest{base}, others...)
 	slices.SortFunc(all, func(a, b proof.Digest) int { return strings.Compare(a.String(), b.String()) })
 	if len(slices.Compact(all)) != len(others)+1 {
 		t.Error("two different actions have one digest")

@@ -65,8 +65,7 @@ func (e *InputError) Error() string {
 
 // ReasonOf gives the reason of an [InputError] in err's chain, or "".
 func ReasonOf(err error) Reason {
-	var input *InputError
-	if errors.As(err, &input) {
+	if input, ok := errors.AsType[*InputError](err); ok {
 		return input.Reason
 	}
 	return ""
@@ -74,8 +73,7 @@ func ReasonOf(err error) Reason {
 
 // inField names the input an error is about; nil stays nil.
 func inField(field string, err error) error {
-	var input *InputError
-	if errors.As(err, &input) {
+	if input, ok := errors.AsType[*InputError](err); ok {
 		named := *input
 		if named.Field == "" {
 			named.Field = field
