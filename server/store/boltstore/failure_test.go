@@ -1,7 +1,6 @@
 package boltstore_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -39,43 +38,5 @@ func TestClassify(t *testing.T) {
 		if test.want == nil && got != nil && errors.Is(got, store.ErrDiskFull) {
 			t.Errorf("%v became %v", test.err, got)
 		}
-	}
-}
-
-// TestFailedCommit takes the file away from a running engine: what was
-// acknowledged stays readable, and nothing is acknowledged any more.
-func TestFailedCommit(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	var file *os.File
-	e, err := boltstore.Open(dir, boltstore.Options{
-		OpenFile: func(name string, flag int, mode os.FileMode) (f *os.File, err error) {
-			file, err = os.OpenFile(name, flag, mode)
-			return file, err
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, e, "k", "acknowledged")
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		err := e.Update(context.Background(), "", putRow("k", []byte("lost")))
-		if !errors.Is(err, boltstore.ErrWritesStopped) || errors.Is(err, store.ErrDiskFull) {
-			t.Errorf("write: %v", err)
-		}
-		if got := read(t, e, "k"); got != "acknowledged" {
-			t.Errorf("read %q", got)
-		}
-	}
-	if err := e.Close(); err == nil {
-		t.Error("closing a lost file reports nothing")
-	}
-	e = open(t, dir)
-	defer closeEngine(t, e)
-	if got := read(t, e, "k"); got != "acknowledged" {
-		t.Errorf("after opening again: %q", got)
 	}
 }

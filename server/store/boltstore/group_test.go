@@ -88,6 +88,36 @@ func TestGroupBounds(t *testing.T) {
 	}
 }
 
+// TestDroppedBytesDoNotCount: what failed commands wrote takes no room in the
+// group.
+func TestDroppedBytesDoNotCount(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := open(t, t.TempDir())
+		defer e.Close() //nolint:errcheck // its commits are what counts
+		own := errors.New("own")
+		var calls []func()
+		for i := range 12 {
+			calls = append(calls, func() {
+				err := e.Update(context.Background(), "", func(w store.Writer) error {
+					return errors.Join(w.Put(rows, []byte{'k', byte(i)}, make([]byte, 1<<20)), own)
+				})
+				if !errors.Is(err, own) {
+					t.Error(err)
+				}
+			}, func() {
+				if err := e.Update(context.Background(), "", putRow("same", make([]byte, 1<<19))); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		together(t, e, calls...)
+		if got := e.Stats().Commits; got != 1 {
+			t.Errorf("%d commits, want 1", got)
+		}
+	})
+}
+
 func TestNothingWrittenNoCommit(t *testing.T) {
 	t.Parallel()
 	e := open(t, t.TempDir())

@@ -20,7 +20,7 @@ func commandCases() map[string]func(*testing.T, Harness) {
 		"a panic becomes an error":          panicIsError,
 		"a command that ends its goroutine": goexitIsNoDeath,
 		"empty and oversized are refused":   refusals,
-		"put stores copies":                 putCopies,
+		"slices stay the caller's":          putCopies,
 		"a command may run again":           rerun,
 		"a view panic leaves the engine":    viewPanic,
 	}
@@ -152,13 +152,11 @@ func refusals(t *testing.T, h Harness) {
 
 func putCopies(t *testing.T, h Harness) {
 	engine := start(t, h)
+	put(t, engine, alpha, "gone", "1")
 	update(t, engine, func(w store.Writer) error {
-		key, value := []byte("key"), []byte("value")
-		err := w.Put(alpha, key, value)
-		key[0], value[0] = 'X', 'X'
-		gone := []byte("gone")
-		err = errors.Join(err, w.Put(alpha, gone, []byte("1")), w.Delete(alpha, gone))
-		gone[0] = 'X'
+		key, value, gone := []byte("key"), []byte("value"), []byte("gone")
+		err := errors.Join(w.Put(alpha, key, value), w.Delete(alpha, gone))
+		key[0], value[0], gone[0] = 'X', 'X', 'X'
 		return err
 	})
 	if diff := cmp.Diff([]string{"alpha/key=value"}, dump(t, engine)); diff != "" {

@@ -67,16 +67,30 @@ func occupy(t *testing.T, engine store.Engine) (release func()) {
 	return func() { close(let); <-ended }
 }
 
+// watched is a context that tells when somebody waits for its end.
+type watched struct {
+	context.Context
+	once   sync.Once
+	waited chan struct{}
+}
+
+func (c *watched) Done() <-chan struct{} {
+	c.once.Do(func() { close(c.waited) })
+	return c.Context.Done()
+}
+
 func withdrawn(t *testing.T, h Harness) {
 	engine := start(t, h)
 	release := occupy(t, engine)
-	ctx, cancel := context.WithCancel(context.Background())
+	inner, cancel := context.WithCancel(context.Background())
+	ctx := &watched{Context: inner, waited: make(chan struct{})}
 	result := make(chan error)
 	go func() {
 		result <- engine.Update(ctx, account, func(w store.Writer) error {
 			return w.Put(alpha, []byte("withdrawn"), []byte("1"))
 		})
 	}()
+	<-ctx.waited
 	cancel()
 	if err := <-result; !errors.Is(err, context.Canceled) { // while the engine is busy
 		t.Errorf("got %v, want canceled", err)
