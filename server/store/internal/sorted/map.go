@@ -8,8 +8,7 @@ import (
 	"github.com/google/btree"
 )
 
-// degree keeps a node at about a cache page of entries; measured flat from 16
-// to 64.
+// degree holds most commands in one node and keeps a copied node small.
 const degree = 32
 
 type entry struct{ key, value []byte }
