@@ -263,8 +263,10 @@ type Unlock struct {
 type head struct {
 	LastCommit time.Time
 	Counters   Counters
-	AuditSeq   uint64
-	AuditHash  []byte
+	// LiveTasks counts the tasks that have not ended.
+	LiveTasks int
+	AuditSeq  uint64
+	AuditHash []byte
 }
 
 // scopeRow is where a scope stands.

@@ -1,6 +1,9 @@
 package store
 
 import (
+	"context"
+	"strings"
+
 	"github.com/beckon-dev/beckon/sync/changelog"
 	"github.com/beckon-dev/beckon/sync/task"
 )
@@ -48,6 +51,14 @@ func (r *Read) LiveTasks(agent string) ([]task.State, error) {
 // PutTask writes a task with everything that follows from it: when time alone
 // moves it, whether a worker may claim it, and, if show is set, what lists see.
 func (t *Tx) PutTask(s task.State, show bool) error {
+	old, found, err := getRow[task.State](t.r, tabTask, accountKey(t.account, s.ID))
+	if err != nil {
+		return err
+	}
+	t.head.LiveTasks += live(s, true) - live(old, found)
+	if err := t.setClaim(old, s); err != nil {
+		return err
+	}
 	if err := putRow(t.w, tabTask, accountKey(t.account, s.ID), s); err != nil {
 		return err
 	}
@@ -68,6 +79,46 @@ func (t *Tx) PutTask(s task.State, show bool) error {
 		return nil
 	}
 	return t.publish(changelog.AccountScope, changelog.Key{Kind: changelog.TaskHeader, ID: s.ID}, encode(taskHeader(s)))
+}
+
+func live(s task.State, found bool) int {
+	if found && !s.Phase.Terminal() {
+		return 1
+	}
+	return 0
+}
+
+// LiveTaskCount is the number of tasks that have not ended.
+func (r *Read) LiveTaskCount() int { return r.head.LiveTasks }
+
+// setClaim keeps the row by which a worker that did not hear the answer finds
+// its claim again.
+func (t *Tx) setClaim(old, s task.State) error {
+	if old.Lease.ClaimID == s.Lease.ClaimID {
+		return nil
+	}
+	if old.Lease.ClaimID != "" {
+		if err := t.w.Delete(tabClaim, accountKey(s.Agent, old.Lease.ClaimID)); err != nil {
+			return err
+		}
+	}
+	if s.Lease.ClaimID == "" {
+		return nil
+	}
+	return t.w.Put(tabClaim, accountKey(s.Agent, s.Lease.ClaimID), accountKey(t.account, s.ID))
+}
+
+// ClaimedAs finds the task that an agent's worker holds under a claim id.
+func (s *Store) ClaimedAs(ctx context.Context, agent, claim string) (account, id string, found bool, err error) {
+	err = s.engine.View(ctx, "", func(r Reader) error {
+		b, err := r.Get(tabClaim, accountKey(agent, claim))
+		if err != nil || b == nil {
+			return err
+		}
+		account, id, found = strings.Cut(string(b), "\x00")
+		return nil
+	})
+	return account, id, found, err
 }
 
 func taskHeader(s task.State) TaskHeader {

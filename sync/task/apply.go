@@ -30,7 +30,7 @@ func Apply(s State, e Event) State {
 		s.Hold = e.Hold
 	case CompletedWith:
 		s = end(s, Completed)
-		s.Result = &e.Result
+		s.Result = e.Result
 	case FailedWith:
 		s = end(s, Failed)
 		s.Failure = &e.Failure

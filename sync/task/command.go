@@ -49,8 +49,9 @@ type Release struct {
 
 // Complete ends the task with a result.
 type Complete struct {
-	Lease  string
-	Result Result
+	Lease string
+	// Result is nil when there is nothing to read.
+	Result *Result
 }
 
 // Fail ends the task without one.
@@ -136,8 +137,8 @@ type Held struct{ Hold Hold }
 
 // Ended events carry why there will be no more.
 type (
-	// CompletedWith: there is a result.
-	CompletedWith struct{ Result Result }
+	// CompletedWith: it was done; Result is nil when there is nothing to read.
+	CompletedWith struct{ Result *Result }
 	// FailedWith: there is none.
 	FailedWith struct{ Failure Failure }
 	// CanceledBy: a person or a revocation ended it.

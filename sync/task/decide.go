@@ -175,7 +175,7 @@ func repeated(s State, c Command) ([]Event, bool) {
 	case Release:
 		return nil, s.Ended.Op == OpRelease
 	case Complete:
-		return nil, s.Ended.Op == OpComplete && s.Result != nil && reflect.DeepEqual(*s.Result, c.Result)
+		return nil, s.Ended.Op == OpComplete && reflect.DeepEqual(s.Result, c.Result)
 	case Fail:
 		return nil, s.Ended.Op == OpFail && s.Failure != nil && reflect.DeepEqual(*s.Failure, c.Failure)
 	default:

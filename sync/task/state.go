@@ -180,9 +180,14 @@ type State struct {
 	// Signals is the id of the newest signal.
 	Signals uint64
 
+	// Answered: a person has answered a question of this task.
+	Answered bool
+
 	Progress Progress
-	Result   *Result
-	Failure  *Failure
+	// HeaderTime is when lists last saw the progress move.
+	HeaderTime time.Time
+	Result     *Result
+	Failure    *Failure
 
 	CreateTime time.Time
 	EndTime    time.Time

@@ -2285,7 +2285,8 @@ type CompleteTaskRequest struct {
 	// The lease; a repeated call with the same lease and result is answered
 	// alike.
 	LeaseId string `protobuf:"bytes,2,opt,name=lease_id,json=leaseId,proto3" json:"lease_id,omitempty"`
-	// The result.
+	// The result; absent when there is nothing to read, which calls nobody who
+	// has just answered a question of this task.
 	Result *TaskResult `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
 	// Signals the result reflects, at most 256.
 	AckSignalIds  []uint64 `protobuf:"varint,4,rep,packed,name=ack_signal_ids,json=ackSignalIds,proto3" json:"ack_signal_ids,omitempty"`
@@ -2906,11 +2907,11 @@ const file_beckon_v1_task_proto_rawDesc = "" +
 	"\atask_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x06taskId\x12$\n" +
 	"\blease_id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\aleaseId\x127\n" +
 	"\bprogress\x18\x03 \x01(\v2\x13.beckon.v1.ProgressB\x06\xbaH\x03\xc8\x01\x01R\bprogress\"\x18\n" +
-	"\x16UpdateProgressResponse\"\xc7\x01\n" +
+	"\x16UpdateProgressResponse\"\xbf\x01\n" +
 	"\x13CompleteTaskRequest\x12\"\n" +
 	"\atask_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x06taskId\x12$\n" +
-	"\blease_id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\aleaseId\x125\n" +
-	"\x06result\x18\x03 \x01(\v2\x15.beckon.v1.TaskResultB\x06\xbaH\x03\xc8\x01\x01R\x06result\x12/\n" +
+	"\blease_id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\aleaseId\x12-\n" +
+	"\x06result\x18\x03 \x01(\v2\x15.beckon.v1.TaskResultR\x06result\x12/\n" +
 	"\x0eack_signal_ids\x18\x04 \x03(\x04B\t\xbaH\x06\x92\x01\x03\x10\x80\x02R\fackSignalIds\";\n" +
 	"\x14CompleteTaskResponse\x12#\n" +
 	"\x04task\x18\x01 \x01(\v2\x0f.beckon.v1.TaskR\x04task\"\x95\x01\n" +

@@ -1,0 +1,159 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"io"
+	"time"
+
+	"github.com/beckon-dev/beckon/server/credential"
+	"github.com/beckon-dev/beckon/server/policy"
+	"github.com/beckon-dev/beckon/server/store"
+	"github.com/beckon-dev/beckon/sync/changelog"
+	"github.com/beckon-dev/beckon/sync/feed"
+)
+
+// Tokens makes the signed credentials that verbs hand out.
+type Tokens interface {
+	// Access makes an access token for an installation.
+	Access(g AccessGrant) (credential.Secret, time.Time, error)
+	// Tap makes the token of one button on one device.
+	Tap(g TapGrant) (string, error)
+}
+
+// AccessGrant is whom an access token stands for.
+type AccessGrant struct {
+	Account, Installation string
+	AuthEpoch             uint64
+	Now                   time.Time
+}
+
+// TapGrant is the one thing a tap token is good for.
+type TapGrant struct {
+	Account, Installation string
+	Decision              string
+	Revision              uint32
+	Asked                 [32]byte
+	Verb                  string
+	ID                    string
+	Now, ExpireTime       time.Time
+}
+
+// PushApp is a client program that may register push endpoints.
+type PushApp struct {
+	ID string
+	// Topics are its bundle ids.
+	Topics []string
+}
+
+// Config is what the verbs stand on.
+type Config struct {
+	Store  *store.Store
+	Keys   credential.Keys
+	Tokens Tokens
+	Limits policy.Limits
+	Apps   []PushApp
+	// Clock is the wall clock; default time.Now.
+	Clock func() time.Time
+	// Random makes ids and secrets; default crypto/rand.
+	Random io.Reader
+	// WakePush is told which lanes got work. It must not block.
+	WakePush func(lane string)
+}
+
+// App is every verb of the server. It is safe for concurrent use and owns no
+// goroutine.
+type App struct {
+	store    *store.Store
+	keys     credential.Keys
+	tokens   Tokens
+	limits   policy.Limits
+	apps     map[string]PushApp
+	clock    func() time.Time
+	random   io.Reader
+	wakePush func(string)
+
+	stamps  changelog.Codec
+	hub     *feed.Hub
+	queue   *feed.Queue
+	started time.Time
+}
+
+// New wires the verbs.
+func New(cfg Config) *App {
+	if cfg.Clock == nil {
+		cfg.Clock = time.Now
+	}
+	if cfg.Random == nil {
+		cfg.Random = rand.Reader
+	}
+	if cfg.WakePush == nil {
+		cfg.WakePush = func(string) {}
+	}
+	apps := map[string]PushApp{}
+	for _, a := range cfg.Apps {
+		apps[a.ID] = a
+	}
+	return &App{
+		store: cfg.Store, keys: cfg.Keys, tokens: cfg.Tokens, limits: cfg.Limits, apps: apps,
+		clock: cfg.Clock, random: cfg.Random, wakePush: cfg.WakePush,
+		stamps: changelog.NewCodec(cfg.Keys.Stamp.Reveal()),
+		hub:    feed.NewHub(), queue: feed.NewQueue(), started: cfg.Clock(),
+	}
+}
+
+// TopicDue is woken when the earliest due time may have changed.
+const TopicDue = "due"
+
+// Hub is where maintenance and streams wait.
+func (a *App) Hub() *feed.Hub { return a.hub }
+
+// ServerID names this server; proofs are bound to it.
+func (a *App) ServerID() string { return a.store.ServerID() }
+
+// update runs one command of an account and wakes whoever waits for what it
+// changed.
+func (a *App) update(ctx context.Context, account string, fn func(*store.Tx) error) error {
+	commit, err := a.store.Update(ctx, account, fn)
+	if err != nil {
+		return err
+	}
+	a.wake(commit)
+	return nil
+}
+
+func (a *App) wake(c store.Commit) {
+	a.hub.Wake(c.Topics...)
+	for _, r := range c.Ready {
+		a.queue.Offer(r.Agent, func(worker map[string]string) bool { return labelsMatch(r.Labels, worker) })
+	}
+	for _, lane := range c.Outbox {
+		a.wakePush(lane)
+	}
+	if c.Due {
+		a.hub.Wake(TopicDue)
+	}
+}
+
+func labelsMatch(task, worker map[string]string) bool {
+	for k, v := range task {
+		if got, ok := worker[k]; !ok || got != v {
+			return false
+		}
+	}
+	return true
+}
+
+// newID draws an id for a new thing of an account.
+func (a *App) newID(tx *store.Read, kind string) (string, error) {
+	return store.NewID(kind, tx.Account(), tx.Now(), a.random)
+}
+
+// asOf is the account stamp that includes what tx wrote. Ask last.
+func (a *App) asOf(tx *store.Tx) ([]byte, error) {
+	pos, err := tx.AsOf(changelog.AccountScope)
+	if err != nil {
+		return nil, err
+	}
+	return a.stamps.Stamp(tx.Account(), changelog.AccountScope, pos), nil
+}

@@ -1,0 +1,185 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/beckon-dev/beckon/server/failpoint"
+	"github.com/beckon-dev/beckon/server/policy"
+	"github.com/beckon-dev/beckon/server/store"
+	"github.com/beckon-dev/beckon/sync/decision"
+	"github.com/beckon-dev/beckon/sync/task"
+)
+
+// maxSignals and maxSignalBytes bound the signals of one answer.
+const (
+	maxSignals     = 256
+	maxSignalBytes = 1 << 20
+)
+
+// Claim is a task in the hands of one worker.
+type Claim struct {
+	Task       task.State
+	Checkpoint store.Checkpoint
+	Signals    []SignalView
+	More       bool
+}
+
+// SignalView is a signal with the decision it is about.
+type SignalView struct {
+	task.Signal
+	About *decision.State
+}
+
+// ClaimTask asks for work.
+type ClaimTask struct {
+	Claim  ClaimOptions
+	Labels map[string]string
+	Wait   time.Duration
+	// Task, when set, is the only one wanted.
+	Task string
+}
+
+// ClaimTask waits for a claimable task of the calling agent. found is false
+// when none came in time. Errors: *FieldError, the context's.
+func (a *App) ClaimTask(ctx context.Context, p policy.Principal, c ClaimTask) (claim Claim, found bool, err error) {
+	waiter := a.queue.Join(p.Agent, c.Labels)
+	defer waiter.Leave()
+	timer := time.NewTimer(min(c.Wait, a.limits.ClaimWait))
+	defer timer.Stop()
+	for {
+		claim, found, err = a.tryClaim(ctx, p, c)
+		if found || err != nil || c.Wait <= 0 {
+			return claim, found, err
+		}
+		select {
+		case <-waiter.C():
+			waiter.Again(c.Labels) // before the next look, so that no wake falls between
+		case <-timer.C:
+			return a.tryClaim(ctx, p, c)
+		case <-ctx.Done():
+			return Claim{}, false, ctx.Err()
+		}
+	}
+}
+
+// tryClaim takes the longest waiting task that this worker may have. Two
+// workers race on one conditional update; the loser goes on to the next task.
+func (a *App) tryClaim(ctx context.Context, p policy.Principal, c ClaimTask) (Claim, bool, error) {
+	candidates, err := a.candidates(ctx, p, c)
+	if err != nil {
+		return Claim{}, false, err
+	}
+	for _, ready := range candidates {
+		claim, err := a.claim(ctx, p, c, ready.Account, ready.Task)
+		switch {
+		case err == nil:
+			failpoint.Hit("claim.committed")
+			return claim, true, nil
+		case errors.Is(err, task.ErrNotClaimable), errors.Is(err, store.ErrNotFound),
+			errors.Is(err, ErrRevoked), errors.Is(err, ErrScope):
+			continue
+		default:
+			return Claim{}, false, err
+		}
+	}
+	return Claim{}, false, nil
+}
+
+const (
+	claimCandidates = 16
+	claimScan       = 10_000
+)
+
+// candidates are what this worker may try: first the task it holds already
+// under the same claim id, because the answer to that call may have got lost.
+func (a *App) candidates(ctx context.Context, p policy.Principal, c ClaimTask) ([]store.ReadyTask, error) {
+	var out []store.ReadyTask
+	account, id, found, err := a.store.ClaimedAs(ctx, p.Agent, c.Claim.ID)
+	if err != nil {
+		return nil, err
+	}
+	if found {
+		out = append(out, store.ReadyTask{Account: account, Task: id})
+	}
+	scanned := 0
+	err = a.store.ReadyTasks(ctx, p.Agent, func(r store.ReadyTask) bool {
+		scanned++
+		if labelsMatch(r.Labels, c.Labels) && (c.Task == "" || c.Task == r.Task) {
+			out = append(out, r)
+		}
+		return len(out) < claimCandidates && scanned < claimScan
+	})
+	return out, err
+}
+
+func (a *App) claim(ctx context.Context, p policy.Principal, c ClaimTask, account, id string) (Claim, error) {
+	var claim Claim
+	err := a.update(ctx, account, func(tx *store.Tx) error {
+		s, err := workTask(tx.Read, p, id, store.ScopeTaskWork)
+		if err != nil {
+			return err
+		}
+		lease, err := a.lease(c.Claim.ID, c.Claim.Length, tx.Now())
+		if err != nil {
+			return err
+		}
+		if s, err = a.stepTask(tx, s, task.Claim{Lease: lease}); err != nil {
+			return err
+		}
+		claim, err = a.claimView(tx.Read, s)
+		return err
+	})
+	return claim, err
+}
+
+// claimView is what a worker needs to go on: checkpoint and signals.
+func (a *App) claimView(tx *store.Read, s task.State) (Claim, error) {
+	check, err := tx.Checkpoint(s)
+	if err != nil {
+		return Claim{}, err
+	}
+	signals, more, err := a.signalViews(tx, s.ID, 0)
+	return Claim{Task: s, Checkpoint: check, Signals: signals, More: more}, err
+}
+
+// signalViews reads unacknowledged signals above an id with what they are
+// about, within the bounds of one answer.
+func (a *App) signalViews(tx *store.Read, id string, above uint64) ([]SignalView, bool, error) {
+	signals, more, err := tx.Signals(id, above, maxSignals)
+	if err != nil {
+		return nil, false, err
+	}
+	var views []SignalView
+	size := 0
+	for _, sig := range signals {
+		view := SignalView{Signal: sig}
+		size += len(sig.Text)
+		if sig.Decision != "" {
+			d, err := tx.Decision(sig.Decision)
+			if err != nil {
+				return nil, false, err
+			}
+			view.About = &d
+			size += decisionSize(d)
+		}
+		if len(views) > 0 && size > maxSignalBytes {
+			return views, true, nil
+		}
+		views = append(views, view)
+	}
+	return views, more, nil
+}
+
+// decisionSize is about how large a decision is on the wire.
+func decisionSize(d decision.State) int {
+	n := 512 + len(d.Reason)
+	for _, it := range d.Items {
+		n += len(it.Question)
+		if it.Action != nil {
+			n += 2 * (len(it.Action.ArgsJSON) + len(it.Action.TargetJSON))
+		}
+	}
+	return n
+}

@@ -1,0 +1,35 @@
+package app
+
+import (
+	"context"
+
+	"github.com/beckon-dev/beckon/server/policy"
+	"github.com/beckon-dev/beckon/server/store"
+	"github.com/beckon-dev/beckon/sync/task"
+)
+
+// CompleteTask ends a task with a result.
+type CompleteTask struct {
+	Held
+	// Result is nil when there is nothing to read.
+	Result *task.Result
+	Ack    []uint64
+}
+
+// CompleteTask freezes the result and ends the task. A repeat under the same
+// lease with the same result is answered alike. Errors: task.ErrLeaseLost,
+// store.ErrNotFound.
+func (a *App) CompleteTask(ctx context.Context, p policy.Principal, c CompleteTask) (task.State, error) {
+	var ended task.State
+	err := a.work(ctx, p, c.Held, func(tx *store.Tx, s task.State, lease string) error {
+		if s.Phase == task.Running && s.Lease.ID == lease {
+			if err := a.acknowledge(tx, s, c.Ack); err != nil {
+				return err
+			}
+		}
+		var err error
+		ended, err = a.stepTask(tx, s, task.Complete{Lease: lease, Result: c.Result})
+		return err
+	})
+	return ended, err
+}

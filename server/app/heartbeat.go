@@ -1,0 +1,70 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"github.com/beckon-dev/beckon/server/policy"
+	"github.com/beckon-dev/beckon/server/store"
+	"github.com/beckon-dev/beckon/sync/task"
+)
+
+// Heartbeat extends a lease.
+type Heartbeat struct {
+	Held
+	// Wait keeps the call open until the hold or the signals change.
+	Wait time.Duration
+	// Above is the highest signal the worker has seen.
+	Above uint64
+}
+
+// HeartbeatResult is what the worker should know.
+type HeartbeatResult struct {
+	Until   time.Time
+	Hold    task.Hold
+	Signals []SignalView
+	More    bool
+}
+
+// Heartbeat extends the lease, and with a wait stays open for news, so that a
+// stop is heard at once. It never waits past two thirds of the lease: the next
+// one has to come in time. Errors: task.ErrLeaseLost, store.ErrNotFound.
+func (a *App) Heartbeat(ctx context.Context, p policy.Principal, c Heartbeat) (HeartbeatResult, error) {
+	var result HeartbeatResult
+	var held task.State
+	err := a.work(ctx, p, c.Held, func(tx *store.Tx, s task.State, lease string) error {
+		s, err := a.stepTask(tx, s, task.Heartbeat{Lease: lease})
+		if err != nil {
+			return err
+		}
+		held, result.Until = s, s.Lease.Until
+		th, err := tx.Thread(s.Thread)
+		if err != nil {
+			return err
+		}
+		return tx.PutThread(th, true) // chatter since the last header shows now
+	})
+	if err != nil {
+		return result, err
+	}
+	wait := min(c.Wait, held.Lease.Length*2/3)
+	account, _ := store.AccountKeyOf(store.KindTask, held.ID)
+	err = a.hub.Tail(ctx, wait, []string{"task:" + held.ID}, func() (bool, error) {
+		news := false
+		err := a.store.View(ctx, account, func(tx *store.Read) error {
+			s, err := tx.Task(held.ID)
+			if err != nil {
+				return err
+			}
+			if s.Lease.ID != held.Lease.ID {
+				return task.ErrLeaseLost
+			}
+			result.Hold = s.Hold
+			result.Signals, result.More, err = a.signalViews(tx, s.ID, c.Above)
+			news = s.Hold.Kind != task.HoldNone || len(result.Signals) > 0
+			return err
+		})
+		return news, err
+	})
+	return result, err
+}

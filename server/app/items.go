@@ -1,0 +1,33 @@
+package app
+
+import (
+	"io"
+
+	"github.com/beckon-dev/beckon/server/store"
+	"github.com/beckon-dev/beckon/sync/thread"
+)
+
+// appendItem gives an item its id and place and stores it; the caller stores
+// the thread.
+func (a *App) appendItem(tx *store.Tx, th *thread.State, it thread.Item) (thread.Item, error) {
+	id, err := a.newID(tx.Read, store.KindItem)
+	if err != nil {
+		return it, err
+	}
+	it.ID = id
+	*th, it = thread.Append(*th, it, tx.Now())
+	return it, tx.PutItem(it)
+}
+
+// randomText draws n characters that carry five bits each.
+func randomText(random io.Reader, n int) (string, error) {
+	const digits = "0123456789abcdefghijklmnopqrstuv"
+	b := make([]byte, n)
+	if _, err := io.ReadFull(random, b); err != nil {
+		return "", err
+	}
+	for i := range b {
+		b[i] = digits[b[i]&31]
+	}
+	return string(b), nil
+}

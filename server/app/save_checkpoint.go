@@ -1,0 +1,56 @@
+package app
+
+import (
+	"context"
+
+	"github.com/beckon-dev/beckon/server/failpoint"
+	"github.com/beckon-dev/beckon/server/policy"
+	"github.com/beckon-dev/beckon/server/store"
+	"github.com/beckon-dev/beckon/sync/task"
+)
+
+// CheckpointWrite is the next version of a task's state.
+type CheckpointWrite struct {
+	Expected      uint64
+	Data          []byte
+	SchemaVersion uint32
+	NextStep      string
+}
+
+// SaveCheckpoint stores state together with what it reflects.
+type SaveCheckpoint struct {
+	Held
+	Checkpoint CheckpointWrite
+	Ack        []uint64
+}
+
+// SaveCheckpoint stores the next version of a task's state and acknowledges
+// the signals it reflects: a crash before redelivers them, a crash after does
+// not. It returns the version now newest. A repeat whose first answer got lost
+// meets *task.CheckpointConflictError with that version. Errors: also
+// task.ErrLeaseLost, store.ErrNotFound.
+func (a *App) SaveCheckpoint(ctx context.Context, p policy.Principal, c SaveCheckpoint) (uint64, error) {
+	var version uint64
+	err := a.work(ctx, p, c.Held, func(tx *store.Tx, s task.State, lease string) error {
+		s, err := a.saveCheckpoint(tx, s, lease, c.Checkpoint)
+		if err != nil {
+			return err
+		}
+		version = s.Checkpoint
+		return a.acknowledge(tx, s, c.Ack)
+	})
+	if err == nil {
+		failpoint.Hit("checkpoint.committed")
+	}
+	return version, err
+}
+
+func (a *App) saveCheckpoint(tx *store.Tx, s task.State, lease string, c CheckpointWrite) (task.State, error) {
+	s, err := a.stepTask(tx, s, task.SaveCheckpoint{Lease: lease, Expected: c.Expected})
+	if err != nil {
+		return s, err
+	}
+	return s, tx.PutCheckpoint(s.ID, store.Checkpoint{
+		Version: s.Checkpoint, Data: c.Data, SchemaVersion: c.SchemaVersion, NextStep: c.NextStep, CreateTime: tx.Now(),
+	})
+}

@@ -1,0 +1,224 @@
+package app
+
+import (
+	"time"
+
+	"github.com/beckon-dev/beckon/push/plan"
+	"github.com/beckon-dev/beckon/server/store"
+	"github.com/beckon-dev/beckon/sync/decision"
+	"github.com/beckon-dev/beckon/sync/off"
+	"github.com/beckon-dev/beckon/sync/task"
+	"github.com/beckon-dev/beckon/sync/thread"
+)
+
+// stepTask carries out one command on a task with everything that follows from
+// it in the same transaction. Where the command has nothing left to do the
+// task is returned as it is.
+func (a *App) stepTask(tx *store.Tx, s task.State, c task.Command) (task.State, error) {
+	events, err := task.Decide(s, c, tx.Now())
+	if err != nil || len(events) == 0 {
+		return s, err
+	}
+	next := task.ApplyAll(s, events, tx.Now())
+	show := true
+	if _, chatter := c.(task.UpdateProgress); chatter {
+		show = tx.Now().Sub(s.HeaderTime) >= thread.HeaderEvery
+	}
+	if show {
+		next.HeaderTime = tx.Now()
+	}
+	if err := tx.PutTask(next, show); err != nil {
+		return s, err
+	}
+	if next.Phase.Terminal() {
+		return next, a.endTask(tx, next)
+	}
+	return next, nil
+}
+
+// endTask does what the end of a task means for everything around it: its
+// questions close, its grants are void, its thread shows how it ended, and a
+// person is called if there is a reason to.
+func (a *App) endTask(tx *store.Tx, s task.State) error {
+	asked, err := tx.DecisionsOf(s.ID, 1<<20)
+	if err != nil {
+		return err
+	}
+	for _, d := range asked {
+		if _, err := a.stepDecision(tx, d, decision.Close{To: decision.Canceled, Reason: "The task has ended."}); err != nil {
+			return err
+		}
+		if _, err := a.stepDecision(tx, d, decision.VoidGrants{}); err != nil {
+			return err
+		}
+	}
+	th, err := tx.Thread(s.Thread)
+	if err != nil {
+		return err
+	}
+	th = thread.TaskEnded(th, s.ID, tx.Now())
+	if _, err := a.appendItem(tx, &th, endItem(s)); err != nil {
+		return err
+	}
+	if err := tx.PutThread(th, true); err != nil {
+		return err
+	}
+	if err := tx.Audit(endActor(s), "task.ended", s.ID, s.Phase.String()); err != nil {
+		return err
+	}
+	return a.plan(tx, plan.TaskEnded{
+		Subject:   subjectOf(s.Thread, s.ID),
+		Outcome:   endOutcome(s),
+		HasResult: s.Result != nil,
+		Answered:  s.Answered,
+	})
+}
+
+func endOutcome(s task.State) plan.Outcome {
+	switch {
+	case s.Phase == task.Completed:
+		return plan.Completed
+	case s.Phase == task.Failed && s.Failure.Code == task.CouldNotResume:
+		return plan.CouldNotResume
+	case s.Phase == task.Failed:
+		return plan.Failed
+	default:
+		return plan.Stopped
+	}
+}
+
+func endActor(s task.State) string {
+	if s.Phase == task.Completed || s.Phase == task.Failed && s.Failure.Code != task.CouldNotResume {
+		return s.Agent
+	}
+	return actorServer
+}
+
+// actorServer names the server itself in audit entries and holds.
+const actorServer = "server"
+
+// endItem is what the timeline says about the end. Results and failures are
+// worth the person's attention; what the person asked for is not.
+func endItem(s task.State) thread.Item {
+	it := thread.Item{Task: s.ID, Role: thread.RoleServer, Kind: thread.Notice}
+	switch {
+	case s.Phase == task.Completed && s.Result != nil:
+		it.Role, it.Kind, it.Notable = thread.RoleAgent, thread.Result, true
+		it.Parts = []thread.Part{{Text: s.Result.Summary}}
+		if s.Result.Body != "" {
+			it.Parts = append(it.Parts, thread.Part{Text: s.Result.Body})
+		}
+	case s.Phase == task.Completed:
+		it.Parts = []thread.Part{{Text: "Done."}}
+	case s.Phase == task.Failed:
+		it.Kind, it.Notable = thread.Failure, true
+		text := s.Failure.Text
+		if text == "" {
+			text = s.Failure.Code
+		}
+		it.Parts = []thread.Part{{Text: text}}
+	default:
+		text := "Stopped."
+		if s.Hold.Reason != "" {
+			text = "Stopped: " + s.Hold.Reason
+		}
+		it.Parts = []thread.Part{{Text: text}}
+	}
+	return it
+}
+
+// signal tells a task something: stored with its cause, delivered until
+// acknowledged, and waking the task if it waits for this.
+func (a *App) signal(tx *store.Tx, s task.State, sig task.Signal) (task.State, error) {
+	if s.Phase.Terminal() {
+		return s, nil
+	}
+	if off.Rule("R13") {
+		return s, nil
+	}
+	s.Signals++
+	sig.ID, sig.Time = s.Signals, tx.Now()
+	if err := tx.PutSignal(s.ID, sig); err != nil {
+		return s, err
+	}
+	if err := tx.PutTask(s, false); err != nil {
+		return s, err
+	}
+	satisfied, err := a.satisfied(tx.Read, s.Wait)
+	if err != nil {
+		return s, err
+	}
+	return a.stepTask(tx, s, task.Wake{Satisfied: satisfied, Waking: task.Waking(sig, s.Wait)})
+}
+
+// satisfied reads a wait set from its sources.
+func (a *App) satisfied(tx *store.Read, w task.Wait) (bool, error) {
+	var failed error
+	ok := w.Satisfied(func(id string) bool {
+		d, err := tx.Decision(id)
+		if err != nil {
+			failed = err
+			return false
+		}
+		return d.Status != decision.Pending
+	}, tx.Now())
+	return ok, failed
+}
+
+// unacked reports whether a signal that wakes this wait is not acknowledged.
+func (a *App) unacked(tx *store.Read, id string, w task.Wait) (bool, error) {
+	above := uint64(0)
+	for {
+		signals, more, err := tx.Signals(id, above, maxSignals)
+		if err != nil {
+			return false, err
+		}
+		for _, sig := range signals {
+			if task.Waking(sig, w) {
+				return true, nil
+			}
+			above = sig.ID
+		}
+		if !more {
+			return false, nil
+		}
+	}
+}
+
+// acknowledge forgets signals the agent has heard, and notes on answers that
+// they were delivered.
+func (a *App) acknowledge(tx *store.Tx, s task.State, ids []uint64) error {
+	for _, id := range ids {
+		sig, found, err := tx.DeleteSignal(s.ID, id)
+		if err != nil {
+			return err
+		}
+		if !found || sig.Kind != task.DecisionClosed {
+			continue
+		}
+		d, err := tx.Decision(sig.Decision)
+		if err != nil {
+			return err
+		}
+		if _, err := a.stepDecision(tx, d, decision.Deliver{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lease draws the lease of a claim. Its end is never sooner than its length
+// after now, so a clock that jumps backwards takes nothing away.
+func (a *App) lease(claim string, length time.Duration, now time.Time) (task.Lease, error) {
+	if length == 0 {
+		length = a.limits.LeaseDefault
+	}
+	if length < a.limits.LeaseMin || length > a.limits.LeaseMax {
+		return task.Lease{}, &FieldError{Field: "claim.lease_duration", Reason: "LIMIT", Max: int64(a.limits.LeaseMax / time.Second)}
+	}
+	id, err := randomText(a.random, 26)
+	if err != nil {
+		return task.Lease{}, err
+	}
+	return task.Lease{ID: "lse_" + id, ClaimID: claim, Length: length, Until: now.Add(length)}, nil
+}

@@ -1,0 +1,35 @@
+package app
+
+import (
+	"context"
+
+	"github.com/beckon-dev/beckon/server/policy"
+	"github.com/beckon-dev/beckon/server/store"
+	"github.com/beckon-dev/beckon/sync/task"
+)
+
+// Held names a task and the lease a worker's call is under.
+type Held struct {
+	Task  string
+	Lease string
+}
+
+// work runs fn on a task for the worker that calls, in one transaction. Which
+// lease is good is judged by the life cycle.
+func (a *App) work(ctx context.Context, p policy.Principal, h Held, fn func(tx *store.Tx, s task.State, lease string) error) error {
+	account, err := accountOf(store.KindTask, h.Task)
+	if err != nil {
+		return err
+	}
+	lease, err := leaseFor(p, h.Lease)
+	if err != nil {
+		return err
+	}
+	return a.update(ctx, account, func(tx *store.Tx) error {
+		s, err := workTask(tx.Read, p, h.Task, store.ScopeTaskWork)
+		if err != nil {
+			return err
+		}
+		return fn(tx, s, lease)
+	})
+}
