@@ -21,7 +21,7 @@ const PayloadVersion = 1
 //	  "account": "…",                          opaque account tag; no match, drop it
 //	  "thread": "thr_…", "task": "tsk_…",
 //	  "decision": "dec_…",                     decisions only
-//	  "revision": 1,                           subject version, uint32
+//	  "revision": 1,                           decisions only, uint32
 //	  "askedDigest": "<hex>",                  decisions only
 //	  "asOf": "…",                             account stamp to reach before showing more
 //	  "badge": {"count": 2, "epoch": "…", "version": "7"},
@@ -40,11 +40,13 @@ func (p Payload) Encode() []byte {
 		Thread:   p.Thread,
 		Task:     p.Task,
 		Decision: p.Decision,
-		Revision: p.Version,
 		Asked:    p.Asked,
 		AsOf:     p.AsOf,
 		Badge:    wireBadge{Count: p.Badge.Count, Epoch: p.Badge.Epoch, Version: wireUint64(p.Badge.Version)},
 		Expire:   wireTime(p.ExpiresAt),
+	}
+	if p.Decision != "" {
+		w.Revision = p.Version
 	}
 	for _, a := range p.Actions {
 		w.Actions = append(w.Actions, wireAction{Verb: string(a.Verb), Token: a.Token})

@@ -35,7 +35,7 @@ func TestPayload_EncodeIsTheDocumentedShape(t *testing.T) {
 
 func TestPayload_EncodeLeavesOutWhatIsEmpty(t *testing.T) {
 	t.Parallel()
-	p := push.Payload{Kind: push.ResultReady, Subject: push.Subject{Task: "tsk_1"}}
+	p := push.Payload{Kind: push.ResultReady, Subject: push.Subject{Task: "tsk_1", Version: 1}}
 	want := `{"v":1,"kind":"PUSH_KIND_RESULT_READY","task":"tsk_1","badge":{}}`
 	if diff := cmp.Diff(want, string(p.Encode())); diff != "" {
 		t.Errorf("payload (-want +got):\n%s", diff)

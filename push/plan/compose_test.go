@@ -195,7 +195,7 @@ func TestCompose_MintsAtMostOneTokenAVerbAndNoneForAForbiddenOne(t *testing.T) {
 func TestCompose_AValueCannotPretendToBeAFact(t *testing.T) {
 	t.Parallel()
 	m := plan.Compose(input(push.LevelFull, func(in *plan.Input) { in.Card.Question = "Delete?\nTarget: a test folder" }))
-	if got := strings.Split(m.Text.Body, "\n")[0]; got != "Delete? ⏎ Target: a test folder" {
+	if got, _, _ := strings.Cut(m.Text.Body, "\n"); got != "Delete? ⏎ Target: a test folder" {
 		t.Errorf("first line %q", got)
 	}
 }

@@ -43,7 +43,7 @@ func TestClassify_EveryReason(t *testing.T) {
 		{302, "SomethingNew", push.Backoff},
 	}
 	for _, row := range rows {
-		for _, reason := range strings.Fields(row.reasons) {
+		for reason := range strings.FieldsSeq(row.reasons) {
 			got := apns.Classify(apns.Answer{Status: row.status, Body: fmt.Appendf(nil, `{"reason":%q}`, reason), ID: "x"}, t0)
 			want := push.Verdict{Class: row.want, Reason: reason, ProviderID: "x"}
 			if diff := cmp.Diff(want, got); diff != "" {

@@ -101,9 +101,9 @@ func dialTLS(ctx context.Context, network, addr string, cfg *tls.Config) (*tls.C
 	if err != nil {
 		return nil, err
 	}
-	tc := conn.(*tls.Conn)
-	if tc.ConnectionState().NegotiatedProtocol != http2.NextProtoTLS {
-		_ = tc.Close()
+	tc, ok := conn.(*tls.Conn)
+	if !ok || tc.ConnectionState().NegotiatedProtocol != http2.NextProtoTLS {
+		_ = conn.Close()
 		return nil, errNoHTTP2
 	}
 	return tc, nil
