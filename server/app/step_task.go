@@ -109,7 +109,7 @@ func endItem(s task.State) thread.Item {
 			it.Parts = append(it.Parts, thread.Part{Text: s.Result.Body})
 		}
 	case s.Phase == task.Completed:
-		it.Parts = []thread.Part{{Text: "Done."}}
+		it.Parts, it.Notable = []thread.Part{{Text: "Done."}}, !s.Answered
 	case s.Phase == task.Failed:
 		it.Kind, it.Notable = thread.Failure, true
 		text := s.Failure.Text

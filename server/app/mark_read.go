@@ -1,0 +1,39 @@
+package app
+
+import (
+	"context"
+
+	"github.com/beckon-dev/beckon/server/policy"
+	"github.com/beckon-dev/beckon/server/store"
+	"github.com/beckon-dev/beckon/sync/thread"
+)
+
+// MarkReadResult is the merged mark.
+type MarkReadResult struct {
+	Mark thread.ReadMark
+	AsOf []byte
+}
+
+// MarkRead moves the read mark of a thread; marks merge by the larger one, so
+// order and repetition do not matter. Error: store.ErrNotFound.
+func (a *App) MarkRead(ctx context.Context, p policy.Principal, id string, mark thread.ReadMark) (MarkReadResult, error) {
+	account, err := ownAccount(p, store.KindThread, id)
+	if err != nil {
+		return MarkReadResult{}, err
+	}
+	var result MarkReadResult
+	err = a.update(ctx, account, func(tx *store.Tx) error {
+		th, err := tx.Thread(id)
+		if err != nil {
+			return err
+		}
+		th = thread.MarkRead(th, mark)
+		if err := tx.PutThread(th, true); err != nil {
+			return err
+		}
+		result.Mark = th.Read
+		result.AsOf, err = a.asOf(tx)
+		return err
+	})
+	return result, err
+}

@@ -1,0 +1,103 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/beckon-dev/beckon/server/store"
+	"github.com/beckon-dev/beckon/sync/decision"
+	"github.com/beckon-dev/beckon/sync/task"
+)
+
+// dueBatch is how many pointers one look takes.
+const dueBatch = 256
+
+// ProcessDue does what time alone brings about, up to now: leases end, waits
+// time out, questions and grants expire. It returns when the next thing is due,
+// zero when nothing is. One account's trouble does not hold up another's: what
+// failed is reported and stays due.
+func (a *App) ProcessDue(ctx context.Context) (next time.Time, err error) {
+	now := a.clock().UTC()
+	due, err := a.store.TakeDue(ctx, now, dueBatch)
+	if err != nil {
+		return time.Time{}, err
+	}
+	var failed error
+	for _, d := range due {
+		if err := a.processDue(ctx, d); err != nil {
+			failed = errors.Join(failed, err)
+		}
+	}
+	next, err = a.store.NextDue(ctx)
+	return next, errors.Join(failed, err)
+}
+
+func (a *App) processDue(ctx context.Context, d store.Due) error {
+	return a.update(ctx, d.Account, func(tx *store.Tx) error {
+		switch d.Kind {
+		case store.DueLease:
+			return a.loseLease(tx, d.ID)
+		case store.DueWait:
+			return a.wakeWaiting(tx, d.ID)
+		case store.DueDecision:
+			return a.expireDecision(tx, d.ID)
+		default:
+			return nil
+		}
+	})
+}
+
+// loseLease ends a lease that nobody extended. After a start every lease lasts
+// at least its own length again: downtime of the server costs no attempt.
+func (a *App) loseLease(tx *store.Tx, id string) error {
+	s, err := tx.Task(id)
+	if err != nil {
+		return err
+	}
+	if s.Phase != task.Running || tx.Now().Before(s.Lease.Until) {
+		return tx.PutTask(s, false)
+	}
+	if again := a.started.UTC().Add(s.Lease.Length); tx.Now().Before(again) {
+		s.Lease.Until = again
+		return tx.PutTask(s, false)
+	}
+	open, err := tx.OpenDecisions(id)
+	if err != nil {
+		return err
+	}
+	pending := make([]string, len(open))
+	for i, d := range open {
+		pending[i] = d.ID
+	}
+	_, err = a.stepTask(tx, s, task.LoseLease{Lease: s.Lease.ID, Pending: pending})
+	return err
+}
+
+// wakeWaiting ends a sleep whose until has passed.
+func (a *App) wakeWaiting(tx *store.Tx, id string) error {
+	s, err := tx.Task(id)
+	if err != nil {
+		return err
+	}
+	if s.Phase != task.Waiting || tx.Now().Before(s.Wait.Until) {
+		return tx.PutTask(s, false)
+	}
+	_, err = a.signal(tx, s, task.Signal{Kind: task.WaitTimeout})
+	return err
+}
+
+// expireDecision ends a question in silence, or grants nobody used.
+func (a *App) expireDecision(tx *store.Tx, id string) error {
+	d, err := tx.Decision(id)
+	if err != nil {
+		return err
+	}
+	if d, err = a.stepDecision(tx, d, decision.Expire{}); err != nil {
+		return err
+	}
+	if d, err = a.stepDecision(tx, d, decision.ExpireGrants{}); err != nil {
+		return err
+	}
+	return tx.PutDecision(d)
+}

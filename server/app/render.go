@@ -1,0 +1,187 @@
+package app
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/beckon-dev/beckon/push"
+	"github.com/beckon-dev/beckon/push/outbox"
+	"github.com/beckon-dev/beckon/push/plan"
+	"github.com/beckon-dev/beckon/server/store"
+	"github.com/beckon-dev/beckon/sync/changelog"
+	"github.com/beckon-dev/beckon/sync/decision"
+	"github.com/beckon-dev/beckon/sync/off"
+	"github.com/beckon-dev/beckon/sync/task"
+)
+
+// Fresh reads the subject and the address of a claimed row as they are now,
+// right before the send, and renders the message or says how the row ends. The
+// residue is one round trip to the vendor.
+func (o Outbox) Fresh(ctx context.Context, d push.Delivery) (push.Message, outbox.Freshness, error) {
+	var message push.Message
+	var fresh outbox.Freshness
+	err := o.app.store.View(ctx, d.Account, func(tx *store.Read) error {
+		address, err := readAddress(tx, d.Address)
+		if err != nil {
+			return err
+		}
+		now := tx.Now()
+		if d.Kind == push.DecisionRequired {
+			return o.app.freshDecision(tx, d, address, now, &message, &fresh)
+		}
+		return o.app.freshResult(tx, d, address, now, &message, &fresh)
+	})
+	return message, fresh, err
+}
+
+func (a *App) freshDecision(tx *store.Read, row push.Delivery, address outbox.AddressNow, now time.Time, m *push.Message, f *outbox.Freshness) error {
+	d, err := tx.Decision(row.Decision)
+	gone := errors.Is(err, store.ErrNotFound)
+	if err != nil && !gone {
+		return err
+	}
+	subject := outbox.SubjectNow{Open: !gone && d.Status == decision.Pending, Version: d.Revision, Deadline: d.ExpireTime}
+	if off.Rule("R21") {
+		subject.Open, subject.Version = true, row.Version
+	}
+	var to push.Address
+	if *f, to = outbox.Fresh(row, subject, address, now); !f.Send() {
+		return nil
+	}
+	in, err := a.input(tx, row, to)
+	if err != nil {
+		return err
+	}
+	inst, err := tx.Installation(to.Installation)
+	if err != nil {
+		return err
+	}
+	link, err := tx.Link(d.Agent)
+	if err != nil {
+		return err
+	}
+	th, err := tx.Thread(d.Thread)
+	if err != nil {
+		return err
+	}
+	card := cardOf(d, link.Name, th.Title)
+	in.Card, in.Deadline, in.Asked = &card, d.ExpireTime, hex.EncodeToString(d.Asked[:])
+	in.OptedIn, in.Probation = link.LockScreen, !inst.Full(now)
+	var failed error
+	in.Tap = func(v push.Verb) string {
+		token, err := a.tap(tx, inst.ID, d, v)
+		failed = errors.Join(failed, err)
+		return token
+	}
+	*m = plan.Compose(in)
+	return failed
+}
+
+// tap mints the token of one button: one decision, revision, verb and device.
+func (a *App) tap(tx *store.Read, installation string, d decision.State, v push.Verb) (string, error) {
+	id, err := randomText(a.random, 26)
+	if err != nil {
+		return "", err
+	}
+	expires := tx.Now().Add(a.limits.TapLife)
+	if !d.ExpireTime.IsZero() && d.ExpireTime.Before(expires) {
+		expires = d.ExpireTime
+	}
+	return a.tokens.Tap(TapGrant{
+		Account: tx.Account(), Installation: installation, Decision: d.ID, Revision: d.Revision,
+		Asked: d.Asked, Verb: string(v), ID: id, Now: tx.Now(), ExpireTime: expires,
+	})
+}
+
+func (a *App) freshResult(tx *store.Read, row push.Delivery, address outbox.AddressNow, now time.Time, m *push.Message, f *outbox.Freshness) error {
+	s, err := tx.Task(row.Task)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	th, err := tx.Thread(row.Thread)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	// A result that was read, on whatever device, calls nobody any more.
+	subject := outbox.SubjectNow{Open: th.Unread() > 0, Version: row.Version}
+	var to push.Address
+	if *f, to = outbox.Fresh(row, subject, address, now); !f.Send() {
+		return nil
+	}
+	in, err := a.input(tx, row, to)
+	if err != nil {
+		return err
+	}
+	link, err := tx.Link(s.Agent)
+	if err != nil {
+		return err
+	}
+	in.Result = &plan.Result{Agent: link.Name, Thread: th.Title, Outcome: endOutcome(s), Summary: endSummary(s)}
+	*m = plan.Compose(in)
+	return nil
+}
+
+// input is what every push carries: stamp, badge and the level the person
+// chose.
+func (a *App) input(tx *store.Read, row push.Delivery, to push.Address) (plan.Input, error) {
+	settings, err := tx.Settings()
+	if err != nil {
+		return plan.Input{}, err
+	}
+	pos, err := tx.AsOf(changelog.AccountScope)
+	if err != nil {
+		return plan.Input{}, err
+	}
+	to.Level = levelOf(settings.Level)
+	return plan.Input{
+		Row: row, Address: to,
+		AsOf: stampText(a.stamps.Stamp(tx.Account(), changelog.AccountScope, pos)),
+		Badge: push.Badge{
+			Count: tx.Counters().Badge(), Epoch: base64.RawURLEncoding.EncodeToString(pos.Epoch[:]), Version: uint64(pos.Seq),
+		},
+	}, nil
+}
+
+func levelOf(l store.ContentLevel) push.Level {
+	switch l {
+	case store.LevelFull:
+		return push.LevelFull
+	case store.LevelTitle:
+		return push.LevelTitle
+	default:
+		return push.LevelIDs
+	}
+}
+
+func cardOf(d decision.State, agent, thread string) plan.Card {
+	card := plan.Card{Agent: agent, Thread: thread, Class: int(d.Class)}
+	questions := []string{d.Title}
+	for _, it := range d.Items {
+		if it.Question != "" && it.Question != d.Title {
+			questions = append(questions, it.Question)
+		}
+		for _, f := range it.Facts {
+			card.Facts = append(card.Facts, plan.Fact{Label: f.Label, Value: f.Value})
+		}
+	}
+	card.Question = strings.Join(questions, "\n")
+	_, card.Tappable = decision.TapAnswer(d, decision.Deny)
+	return card
+}
+
+func endSummary(s task.State) string {
+	switch {
+	case s.Result != nil:
+		return s.Result.Summary
+	case s.Failure != nil && s.Failure.Text != "":
+		return s.Failure.Text
+	case s.Failure != nil:
+		return s.Failure.Code
+	default:
+		return s.Title
+	}
+}
