@@ -55,7 +55,7 @@ func (c *clock) advance(d time.Duration) {
 // bench is an emulator with one phone and one team.
 type bench struct {
 	*apns.Server
-	t     *testing.T
+	t     testing.TB
 	clock *clock
 	phone *device.Device
 	key   *ecdsa.PrivateKey
@@ -64,7 +64,7 @@ type bench struct {
 	signed map[int64]string // by iat; a provider reuses its token
 }
 
-func start(t *testing.T, cfg apns.Config) *bench {
+func start(t testing.TB, cfg apns.Config) *bench {
 	t.Helper()
 	b := &bench{t: t, clock: &clock{at: time.Unix(startUnix, 0)}, signed: map[int64]string{}}
 	cfg.Now = b.clock.now

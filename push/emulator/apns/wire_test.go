@@ -23,7 +23,7 @@ import (
 
 // wire is a client that speaks frames, to see what an HTTP library hides.
 type wire struct {
-	t      *testing.T
+	t      testing.TB
 	framer *http2.Framer
 	nc     net.Conn
 }
@@ -113,7 +113,7 @@ func (w *wire) headers(id uint32, p *push, end bool, extra ...hpack.HeaderField)
 
 // literal encodes fields without touching the dynamic table, so that a test need
 // not keep an encoder in step.
-func literal(t *testing.T, fields []hpack.HeaderField) []byte {
+func literal(t testing.TB, fields []hpack.HeaderField) []byte {
 	t.Helper()
 	var block bytes.Buffer
 	enc := hpack.NewEncoder(&block)
