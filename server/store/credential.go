@@ -25,7 +25,9 @@ type Credential struct {
 	Agent      string
 	Hash       []byte
 	ExpireTime time.Time
-	Revoked    bool
+	// StartTime, when set, is when a claim link begins to be good.
+	StartTime time.Time
+	Revoked   bool
 	// Key is the agent key a task token was minted under; Task and Lease are
 	// what it is good for.
 	Key, Task, Lease string
@@ -57,11 +59,47 @@ func (t *Tx) PutCredential(c Credential) error {
 // DeleteCredential forgets one.
 func (t *Tx) DeleteCredential(id string) error { return t.w.Delete(tabCredential, []byte(id)) }
 
+// PutTaskToken writes a credential for one task of this account. Tokens of the
+// task that cannot be good any more are forgotten, so that a task that lives
+// long leaves no trail. It returns how many are left with the new one.
+func (t *Tx) PutTaskToken(k TaskToken) (int, error) {
+	prefix := append(accountKey(t.account, k.Task), 0)
+	live, stale := 1, []string(nil)
+	err := t.r.Scan(tabTokenOf, prefix, after(prefix), func(key, v []byte) bool {
+		if lease := string(v[8:]); lease == k.Lease && t.now.Before(parseTime(v)) {
+			live++
+		} else {
+			stale = append(stale, string(key[len(prefix):]))
+		}
+		return true
+	})
+	if err != nil {
+		return 0, err
+	}
+	for _, id := range stale {
+		if err := t.w.Delete(tabTokenOf, accountKey(t.account, k.Task, id)); err != nil {
+			return 0, err
+		}
+		if err := t.DeleteCredential(id); err != nil {
+			return 0, err
+		}
+	}
+	if err := t.w.Put(tabTokenOf, accountKey(t.account, k.Task, k.ID), []byte(beTime(k.ExpireTime)+k.Lease)); err != nil {
+		return 0, err
+	}
+	return live, t.PutCredential(Credential{
+		ID: k.ID, Kind: CredentialTask, Account: t.account, Agent: k.Agent, Hash: k.Hash,
+		ExpireTime: k.ExpireTime, Key: k.Key, Task: k.Task, Lease: k.Lease,
+	})
+}
+
 // AccountRow is an account as the server knows it without opening it.
 type AccountRow struct {
 	Key        string
 	Claimed    bool
 	CreateTime time.Time
+	// Link is the credential id of the claim link that is out, if there is one.
+	Link string
 }
 
 // Accounts lists the accounts of this server, at most n.
@@ -75,6 +113,28 @@ func (s *Store) Accounts(ctx context.Context, n int) ([]AccountRow, error) {
 		})
 	})
 	return out, err
+}
+
+// Claimed reports whether anybody owns an account of this server.
+func (s *Store) Claimed(ctx context.Context) (bool, error) {
+	claimed := false
+	err := s.engine.View(ctx, "", func(r Reader) error {
+		claimed = false
+		return scanRange(r.Scan, tabAccount, nil, nil, func(_ []byte, a AccountRow) bool {
+			claimed = a.Claimed
+			return !claimed
+		})
+	})
+	return claimed, err
+}
+
+// AnyAccount reads the first account of the server, in the order of keys.
+func (r *Read) AnyAccount() (a AccountRow, found bool, err error) {
+	err = scanRange(r.r.Scan, tabAccount, nil, nil, func(_ []byte, row AccountRow) bool {
+		a, found = row, true
+		return false
+	})
+	return a, found, err
 }
 
 // AccountRow reads the account's own row.

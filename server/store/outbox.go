@@ -30,8 +30,10 @@ func (r *Read) Owner(a push.Address) (Registered, error) {
 	return missing(getRow[Registered](r.r, tabRegistry, endpointKey(a)))
 }
 
-// PutAddress writes an endpoint and takes it over in the registry, with the
-// next generation when the owner changes. It returns the address as stored.
+// PutAddress writes an endpoint and takes it over in the registry, with a new
+// generation when the owner changes. The generation of the row handed in is
+// passed too, so that after a rotation nothing learned about the old token is
+// taken for news of the new one. It returns the address as stored.
 func (t *Tx) PutAddress(a push.Address) (push.Address, error) {
 	key := endpointKey(a)
 	owner, found, err := getRow[Registered](t.r, tabRegistry, key)
@@ -39,7 +41,7 @@ func (t *Tx) PutAddress(a push.Address) (push.Address, error) {
 		return a, err
 	}
 	if !found || owner.Account != t.account || owner.Address != a.ID {
-		owner = Registered{Account: t.account, Installation: a.Installation, Address: a.ID, Generation: owner.Generation + 1}
+		owner = Registered{Account: t.account, Installation: a.Installation, Address: a.ID, Generation: max(owner.Generation, a.Generation) + 1}
 		if err := putRow(t.w, tabRegistry, key, owner); err != nil {
 			return a, err
 		}
@@ -100,6 +102,9 @@ func (t *Tx) PutDelivery(d push.Delivery) error {
 	t.commit.Outbox = append(t.commit.Outbox, d.Lane)
 	return putDelivery(t.w, d)
 }
+
+// UpdateDelivery writes a row whose address or subject is gone.
+func (t *Tx) UpdateDelivery(d push.Delivery) error { return putDelivery(t.w, d) }
 
 // putDelivery writes a row and the pointer a worker finds it by.
 func putDelivery(w Writer, d push.Delivery) error {

@@ -149,11 +149,12 @@ func (r *Read) Offers() ([]Offer, error) {
 	return out, err
 }
 
-// PutOffer writes a pairing and the global rows it is found by while open.
+// PutOffer writes a pairing and the global row it is found by until it is
+// decided: a second use of the code has to find it, to kill it.
 func (t *Tx) PutOffer(o Offer) error {
 	t.Touch("offer:" + o.ID)
 	code := o.CodeHash
-	if o.State == OfferOpen {
+	if o.State == OfferOpen || o.State == OfferRedeemed {
 		if err := t.w.Put(tabOfferCode, code, []byte(o.ID)); err != nil {
 			return err
 		}
@@ -161,6 +162,15 @@ func (t *Tx) PutOffer(o Offer) error {
 		return err
 	}
 	return putRow(t.w, tabOffers, accountKey(t.account, o.ID), o)
+}
+
+// DeleteOffer forgets a pairing.
+func (t *Tx) DeleteOffer(o Offer) error {
+	t.Touch("offer:" + o.ID)
+	if err := t.w.Delete(tabOfferCode, o.CodeHash); err != nil {
+		return err
+	}
+	return t.w.Delete(tabOffers, accountKey(t.account, o.ID))
 }
 
 // OfferByCode finds the offer that a typed code's hash belongs to.

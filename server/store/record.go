@@ -234,22 +234,17 @@ type Offer struct {
 	By           string // installation that offered
 	SecretHash   []byte // of the QR secret
 	CodeHash     []byte // of the typed code
+	WrongSecrets int
 	State        PairingState
 	ExpireTime   time.Time
 	NoProbation  bool
 	DigitsHash   []byte
 	Tries        int
 	Device       Installation // as redeemed, without an id until confirmed
+	KeyMAC       []byte       // of its key under the QR secret; the server cannot check it
 	RedeemHash   []byte       // names the redeeming device
 	Installation string       // once confirmed
-}
-
-// ClaimLink is the one-use secret that makes the first installation of an
-// account, or, after an owner reset, another one.
-type ClaimLink struct {
-	Account    string
-	Hash       []byte
-	ExpireTime time.Time
+	Refresh      string       // id of its first refresh token, once confirmed
 }
 
 // Unlock is what a terminal shows to be unlocked elsewhere.

@@ -34,6 +34,7 @@ const (
 	tabAgent     Table = "agent"     // account, agent
 	tabLink      Table = "link"      // account, agent
 	tabKeyOf     Table = "keyof"     // account, agent, key id
+	tabTokenOf   Table = "tokenof"   // account, task, credential id → end, lease
 	tabClaim     Table = "claim"     // global: agent, claim id → account, task
 	tabLinked    Table = "linked"    // global: agent, account
 	tabAddress   Table = "address"   // account, address
