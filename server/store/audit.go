@@ -1,12 +1,16 @@
 package store
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 )
 
 // Audit appends an entry to the account's chain. Actor comes from the
-// credential, never from the request; no content enters the chain.
+// credential, never from the request; no content enters the chain. Entries are
+// JSON and no storage message: their very bytes are hashed, so they must read
+// the same to whoever verifies the chain with other tools.
 func (t *Tx) Audit(actor, kind, subject, outcome string) error {
 	e := AuditEntry{
 		Seq: t.head.AuditSeq + 1, Prev: t.head.AuditHash, Time: t.now,
@@ -25,14 +29,19 @@ func (t *Tx) Audit(actor, kind, subject, outcome string) error {
 // that were hashed.
 func (r *Read) AuditEntries(from uint64, n int) (entries []AuditEntry, raw [][]byte, err error) {
 	prefix := append([]byte(r.account), 0)
-	err = scanRange(r.r.Scan, tabAudit, accountKey(r.account, be(from)), after(prefix), func(_ []byte, b json.RawMessage) bool {
+	var failed error
+	err = r.r.Scan(tabAudit, accountKey(r.account, be(from)), after(prefix), func(_, b []byte) bool {
 		var e AuditEntry
 		if json.Unmarshal(b, &e) != nil {
+			failed = fmt.Errorf("%w: AuditEntry", ErrCorrupt)
 			return false
 		}
-		entries, raw = append(entries, e), append(raw, append([]byte(nil), b...))
+		entries, raw = append(entries, e), append(raw, bytes.Clone(b))
 		return len(entries) < n
 	})
+	if err == nil {
+		err = failed
+	}
 	return entries, raw, err
 }
 

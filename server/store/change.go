@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 
 	"github.com/beckon-dev/beckon/sync/changelog"
 )
@@ -87,7 +88,7 @@ func (r *Read) AsOf(scope changelog.Scope) (changelog.Position, error) {
 // last, and counters that are still to be published are counted in.
 func (t *Tx) AsOf(scope changelog.Scope) (changelog.Position, error) {
 	if scope == changelog.AccountScope && t.counters {
-		if err := t.publish(scope, changelog.Key{Kind: changelog.Counters, ID: "counters"}, encode(t.head.Counters)); err != nil {
+		if err := publishAs(t, scope, entCounters, "counters", t.head.Counters); err != nil {
 			return changelog.Position{}, err
 		}
 		t.counters = false
@@ -156,9 +157,14 @@ func (r *Read) Entities(scope changelog.Scope, last changelog.Key, maxBytes int)
 	if last != (changelog.Key{}) {
 		from = append(entityKey(r.account, scope, last), 0)
 	}
+	var failed error
 	size := 0
 	err = r.r.Scan(tabEntity, from, after(prefix), func(k, v []byte) bool {
-		e := unmarshalEntity(v)
+		e, err := unmarshalEntity(v)
+		if err != nil {
+			failed = err
+			return false
+		}
 		if e.Deleted {
 			return true
 		}
@@ -175,6 +181,9 @@ func (r *Read) Entities(scope changelog.Scope, last changelog.Key, maxBytes int)
 		})
 		return true
 	})
+	if err == nil {
+		err = failed
+	}
 	return put, more, err
 }
 
@@ -193,7 +202,8 @@ func getEntity(r Reader, key []byte) (entityRow, bool, error) {
 	if err != nil || b == nil {
 		return entityRow{}, false, err
 	}
-	return unmarshalEntity(b), true, nil
+	row, err := unmarshalEntity(b)
+	return row, err == nil, err
 }
 
 func (e entityRow) marshal() []byte {
@@ -204,6 +214,9 @@ func (e entityRow) marshal() []byte {
 	return append(append(b, 0), e.Body...)
 }
 
-func unmarshalEntity(b []byte) entityRow {
-	return entityRow{Version: changelog.Seq(binary.BigEndian.Uint64(b)), Deleted: b[8] == 1, Body: b[9:]}
+func unmarshalEntity(b []byte) (entityRow, error) {
+	if len(b) < 9 || b[8] > 1 {
+		return entityRow{}, fmt.Errorf("%w: entity", ErrCorrupt)
+	}
+	return entityRow{Version: changelog.Seq(binary.BigEndian.Uint64(b)), Deleted: b[8] == 1, Body: b[9:]}, nil
 }

@@ -57,7 +57,7 @@ func (t *Tx) PutCredential(c Credential) error {
 }
 
 // DeleteCredential forgets one.
-func (t *Tx) DeleteCredential(id string) error { return t.w.Delete(tabCredential, []byte(id)) }
+func (t *Tx) DeleteCredential(id string) error { return deleteRow(t.w, tabCredential, []byte(id)) }
 
 // PutTaskToken writes a credential for one task of this account. Tokens of the
 // task that cannot be good any more are forgotten, so that a task that lives

@@ -21,7 +21,7 @@ func (r *Read) Decision(id string) (decision.State, error) {
 	if !found || row.Deleted {
 		return decision.State{}, ErrNotFound
 	}
-	return decode[decision.State](row.Body)
+	return decodeEntity(entDecision, row.Body)
 }
 
 // DecisionsOf lists the decisions of a task, newest first, at most n.
@@ -76,10 +76,10 @@ func (t *Tx) PutDecision(s decision.State) error {
 		return err
 	}
 	t.Touch("decision:" + s.ID)
-	if err := t.publish(changelog.ThreadScope(s.Thread), changelog.Key{Kind: changelog.Decision, ID: s.ID}, encode(s)); err != nil {
+	if err := publishAs(t, changelog.ThreadScope(s.Thread), entDecision, s.ID, s); err != nil {
 		return err
 	}
-	return t.publish(changelog.AccountScope, changelog.Key{Kind: changelog.DecisionHeader, ID: s.ID}, encode(decisionHeader(s)))
+	return publishAs(t, changelog.AccountScope, entDecisionHeader, s.ID, decisionHeader(s))
 }
 
 func (t *Tx) setOpen(s decision.State, open bool) error {

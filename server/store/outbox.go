@@ -69,7 +69,7 @@ func (t *Tx) DeleteAddress(a push.Address) error {
 			return err
 		}
 	}
-	return t.w.Delete(tabAddress, accountKey(t.account, a.ID))
+	return deleteRow(t.w, tabAddress, accountKey(t.account, a.ID))
 }
 
 func endpointKey(a push.Address) []byte {
@@ -95,7 +95,7 @@ func (r *Read) Deliveries() ([]push.Delivery, error) {
 // PutDelivery writes an outbox row in the transaction of its cause. A row that
 // exists already stays as it is: a replayed cause says nothing twice.
 func (t *Tx) PutDelivery(d push.Delivery) error {
-	have, err := t.r.Get(tabOutbox, accountKey(t.account, d.ID))
+	have, err := t.r.Get(Table(tabOutbox), accountKey(t.account, d.ID))
 	if err != nil || have != nil {
 		return err
 	}

@@ -29,14 +29,13 @@ func (t *Tx) PutInstallation(i Installation) error {
 		return err
 	}
 	t.Touch("installation:" + i.ID)
-	key := changelog.Key{Kind: changelog.Installation, ID: i.ID}
 	if i.State == InstallationRevoked {
-		return t.unpublish(changelog.AccountScope, key)
+		return t.unpublish(changelog.AccountScope, changelog.Key{Kind: changelog.Installation, ID: i.ID})
 	}
 	// The stored body is what everybody may see: no windows, no epochs.
 	var never time.Time
 	i.FullUntil, i.ElevatedUntil, i.UnlockUntil, i.AuthEpoch = never, never, never, 0
-	return t.publish(changelog.AccountScope, key, encode(i))
+	return publishAs(t, changelog.AccountScope, entInstallation, i.ID, i)
 }
 
 // Settings reads the person's choices; those never made have defaults.
@@ -53,7 +52,7 @@ func (t *Tx) PutSettings(s Settings) error {
 	if err := putRow(t.w, tabSettings, []byte(t.account), s); err != nil {
 		return err
 	}
-	return t.publish(changelog.AccountScope, changelog.Key{Kind: changelog.Settings, ID: "settings"}, encode(s))
+	return publishAs(t, changelog.AccountScope, entSettings, "settings", s)
 }
 
 // Agent reads an agent that this account owns.
@@ -92,7 +91,7 @@ func (t *Tx) PutLink(l AgentLink) error {
 	} else if err := t.w.Put(tabLinked, linked, []byte{1}); err != nil {
 		return err
 	}
-	return t.publish(changelog.AccountScope, changelog.Key{Kind: changelog.AgentLink, ID: l.Agent}, encode(l))
+	return publishAs(t, changelog.AccountScope, entAgentLink, l.Agent, l)
 }
 
 // LinkedAccounts lists the accounts an agent may work in, at most n.
@@ -170,7 +169,7 @@ func (t *Tx) DeleteOffer(o Offer) error {
 	if err := t.w.Delete(tabOfferCode, o.CodeHash); err != nil {
 		return err
 	}
-	return t.w.Delete(tabOffers, accountKey(t.account, o.ID))
+	return deleteRow(t.w, tabOffers, accountKey(t.account, o.ID))
 }
 
 // OfferByCode finds the offer that a typed code's hash belongs to.
@@ -192,7 +191,7 @@ func (r *Read) Unlock(installation string) (Unlock, error) {
 func (t *Tx) PutUnlock(installation string, u Unlock) error {
 	key := accountKey(t.account, installation)
 	if u.ExpireTime.IsZero() {
-		return t.w.Delete(tabUnlock, key)
+		return deleteRow(t.w, tabUnlock, key)
 	}
 	return putRow(t.w, tabUnlock, key, u)
 }

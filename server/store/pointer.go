@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 	"time"
 
@@ -122,17 +121,17 @@ func (t *Tx) setReady(s task.State) error {
 		return err
 	}
 	if !s.Claimable() {
-		return t.movePointer(tabReadyOf, own, tabPointReady, nil, nil)
+		return t.movePointer(tabReadyOf, own, Table(tabPointReady), nil, nil)
 	}
 	if old != nil {
 		return nil // keeps its place in the queue
 	}
-	value, err := json.Marshal(readyRow{Labels: s.Labels})
+	value, err := readyCodec{}.encode(readyRow{Labels: s.Labels})
 	if err != nil {
 		return err
 	}
 	t.commit.Ready = append(t.commit.Ready, ReadyTask{Agent: s.Agent, Account: t.account, Task: s.ID, Labels: s.Labels, Since: t.now})
-	return t.movePointer(tabReadyOf, own, tabPointReady, accountKey(s.Agent, beTime(t.now), t.account, s.ID), value)
+	return t.movePointer(tabReadyOf, own, Table(tabPointReady), accountKey(s.Agent, beTime(t.now), t.account, s.ID), value)
 }
 
 // ReadyTasks lists claimable tasks of an agent, longest waiting first, until

@@ -2,21 +2,50 @@ package store
 
 import (
 	"encoding/binary"
-	"encoding/json"
-	"fmt"
 	"time"
+
+	"github.com/beckon-dev/beckon/push"
+	"github.com/beckon-dev/beckon/server/credential"
+	"github.com/beckon-dev/beckon/sync/task"
+	"github.com/beckon-dev/beckon/sync/thread"
 )
 
-// Tables. Keys start with the account key unless noted as global.
+// rows is the name of a table with the type of its rows and their codec, so
+// that the compiler keeps records of another kind out of it.
+type rows[T any, C codec[T]] string
+
+// Tables of records. Keys of all tables start with the account key unless noted
+// as global.
 const (
-	tabMeta      Table = "meta"      // global: the store's own row
-	tabHead      Table = "head"      // account
-	tabAccount   Table = "account"   // global: account key → account row
-	tabScope     Table = "scope"     // account, scope
+	tabMeta       rows[meta, metaCodec]                 = "meta"       // global: the store's own row
+	tabHead       rows[head, headCodec]                 = "head"       // account
+	tabAccount    rows[AccountRow, accountCodec]        = "account"    // global: account key → account row
+	tabScope      rows[scopeRow, scopeCodec]            = "scope"      // account, scope
+	tabTask       rows[task.State, taskCodec]           = "task"       // account, task
+	tabThread     rows[thread.State, threadCodec]       = "thread"     // account, thread
+	tabSignal     rows[task.Signal, signalCodec]        = "signal"     // account, task, id
+	tabCheck      rows[Checkpoint, checkpointCodec]     = "check"      // account, task, version
+	tabOnce       rows[Idempotent, idempotentCodec]     = "once"       // account, principal, method, key
+	tabInstall    rows[Installation, installationCodec] = "install"    // account, installation
+	tabFamily     rows[credential.Family, familyCodec]  = "family"     // account, installation
+	tabUnlock     rows[Unlock, unlockCodec]             = "unlock"     // account, installation
+	tabAgent      rows[Agent, agentCodec]               = "agent"      // account, agent
+	tabLink       rows[AgentLink, linkCodec]            = "link"       // account, agent
+	tabKeyOf      rows[AgentKey, keyCodec]              = "keyof"      // account, agent, key id
+	tabAddress    rows[push.Address, addressCodec]      = "address"    // account, address
+	tabSettings   rows[Settings, settingsCodec]         = "settings"   // account
+	tabOutbox     rows[push.Delivery, deliveryCodec]    = "outbox"     // account, delivery
+	tabCredential rows[Credential, credentialCodec]     = "credential" // global: credential id → row
+	tabOffers     rows[Offer, offerCodec]               = "offers"     // account, offer
+	tabRegistry   rows[Registered, ownerCodec]          = "registry"   // global: endpoint hash → owner
+	tabPointReady rows[readyRow, readyCodec]            = "pointready" // global: agent, time, account, task
+)
+
+// Tables of bare bytes: ids, pointers, marks, entities and the audit chain,
+// whose bytes are hashed.
+const (
 	tabEntity    Table = "entity"    // account, scope, kind, id
 	tabIndex     Table = "index"     // account, scope, seq → kind, id
-	tabTask      Table = "task"      // account, task
-	tabThread    Table = "thread"    // account, thread
 	tabThreadOf  Table = "threadof"  // account, decision → thread
 	tabTasksOf   Table = "tasksof"   // account, thread, task
 	tabAsked     Table = "asked"     // account, task, decision
@@ -24,34 +53,17 @@ const (
 	tabAskKey    Table = "askkey"    // account, task, "ask"/"item", agent's own name → decision or item
 	tabDenied    Table = "denied"    // account, task, digest
 	tabItemID    Table = "itemid"    // account, thread, position → item
-	tabSignal    Table = "signal"    // account, task, id
-	tabCheck     Table = "check"     // account, task, version
 	tabAttention Table = "attention" // account, id
-	tabOnce      Table = "once"      // account, principal, method, key
-	tabInstall   Table = "install"   // account, installation
-	tabFamily    Table = "family"    // account, installation
-	tabUnlock    Table = "unlock"    // account, installation
-	tabAgent     Table = "agent"     // account, agent
-	tabLink      Table = "link"      // account, agent
-	tabKeyOf     Table = "keyof"     // account, agent, key id
 	tabTokenOf   Table = "tokenof"   // account, task, credential id → end, lease
 	tabClaim     Table = "claim"     // global: agent, claim id → account, task
 	tabLinked    Table = "linked"    // global: agent, account
-	tabAddress   Table = "address"   // account, address
-	tabSettings  Table = "settings"  // account
 	tabAudit     Table = "audit"     // account, seq
-	tabOutbox    Table = "outbox"    // account, delivery
 	tabDue       Table = "due"       // account, kind, id → pointer key
 	tabReadyOf   Table = "readyof"   // account, task → pointer key
 	tabSent      Table = "sent"      // account, delivery → pointer key
-
-	tabCredential Table = "credential" // global: credential id → row
-	tabOfferCode  Table = "offercode"  // global: code hash → offer id
-	tabOffers     Table = "offers"     // account, offer
-	tabRegistry   Table = "registry"   // global: endpoint hash → owner
-	tabPointDue   Table = "pointdue"   // global: time, kind, account, id
-	tabPointReady Table = "pointready" // global: agent, time, account, task
-	tabPointOut   Table = "pointout"   // global: lane, time, account, delivery
+	tabOfferCode Table = "offercode" // global: code hash → offer id
+	tabPointDue  Table = "pointdue"  // global: time, kind, account, id
+	tabPointOut  Table = "pointout"  // global: lane, time, account, delivery
 )
 
 // accountKey joins the parts of a key. Parts never hold a zero byte: ids and
@@ -94,52 +106,41 @@ func after(prefix []byte) []byte {
 	return nil
 }
 
-func encode(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(fmt.Sprintf("store: encode %T: %v", v, err)) // our own types always encode
-	}
-	return b
-}
-
-func decode[T any](b []byte) (T, error) {
-	var v T
-	if err := json.Unmarshal(b, &v); err != nil {
-		return v, fmt.Errorf("store: decode %T: %w", v, err)
-	}
-	return v, nil
-}
-
-func getRow[T any](r Reader, table Table, key []byte) (T, bool, error) {
-	var v T
-	b, err := r.Get(table, key)
+func getRow[T any, C codec[T]](r Reader, table rows[T, C], key []byte) (v T, found bool, err error) {
+	b, err := r.Get(Table(table), key)
 	if err != nil || b == nil {
 		return v, false, err
 	}
-	v, err = decode[T](b)
+	var c C
+	v, err = c.decode(b)
 	return v, err == nil, err
 }
 
-func putRow[T any](w Writer, table Table, key []byte, v T) error {
-	return w.Put(table, key, encode(v))
+func putRow[T any, C codec[T]](w Writer, table rows[T, C], key []byte, v T) error {
+	var c C
+	b, err := c.encode(v)
+	if err != nil {
+		return err
+	}
+	return w.Put(Table(table), key, b)
+}
+
+func deleteRow[T any, C codec[T]](w Writer, table rows[T, C], key []byte) error {
+	return w.Delete(Table(table), key)
 }
 
 // scanRows decodes the rows under a prefix until fn returns false.
-func scanRows[T any](r Reader, table Table, prefix []byte, fn func(key []byte, v T) bool) error {
+func scanRows[T any, C codec[T]](r Reader, table rows[T, C], prefix []byte, fn func(key []byte, v T) bool) error {
 	return scanRange(r.Scan, table, prefix, after(prefix), fn)
-}
-
-// scanRowsBack is scanRows from the last key to the first.
-func scanRowsBack[T any](r Reader, table Table, prefix []byte, fn func(key []byte, v T) bool) error {
-	return scanRange(r.ScanBack, table, prefix, after(prefix), fn)
 }
 
 type scanFunc func(table Table, from, to []byte, fn func(key, value []byte) bool) error
 
-func scanRange[T any](scan scanFunc, table Table, from, to []byte, fn func(key []byte, v T) bool) error {
+func scanRange[T any, C codec[T]](scan scanFunc, table rows[T, C], from, to []byte, fn func(key []byte, v T) bool) error {
+	var c C
 	var failed error
-	err := scan(table, from, to, func(k, b []byte) bool {
-		v, err := decode[T](b)
+	err := scan(Table(table), from, to, func(k, b []byte) bool {
+		v, err := c.decode(b)
 		if err != nil {
 			failed = err
 			return false

@@ -180,7 +180,7 @@ func (t *Tx) Touch(topic string) {
 // the account's head.
 func (t *Tx) finish() error {
 	if t.counters {
-		if err := t.publish(changelog.AccountScope, changelog.Key{Kind: changelog.Counters, ID: "counters"}, encode(t.head.Counters)); err != nil {
+		if err := publishAs(t, changelog.AccountScope, entCounters, "counters", t.head.Counters); err != nil {
 			return err
 		}
 	}

@@ -78,7 +78,7 @@ func (t *Tx) PutTask(s task.State, show bool) error {
 	if !show {
 		return nil
 	}
-	return t.publish(changelog.AccountScope, changelog.Key{Kind: changelog.TaskHeader, ID: s.ID}, encode(taskHeader(s)))
+	return publishAs(t, changelog.AccountScope, entTaskHeader, s.ID, taskHeader(s))
 }
 
 func live(s task.State, found bool) int {
@@ -147,7 +147,7 @@ func (r *Read) Checkpoint(s task.State) (Checkpoint, error) {
 // PutCheckpoint writes a version and forgets the one that is too old to keep.
 func (t *Tx) PutCheckpoint(task string, c Checkpoint) error {
 	if c.Version > CheckpointsKept {
-		if err := t.w.Delete(tabCheck, accountKey(t.account, task, be(c.Version-CheckpointsKept))); err != nil {
+		if err := deleteRow(t.w, tabCheck, accountKey(t.account, task, be(c.Version-CheckpointsKept))); err != nil {
 			return err
 		}
 	}
@@ -183,5 +183,5 @@ func (t *Tx) DeleteSignal(id string, signal uint64) (task.Signal, bool, error) {
 	if err != nil || !found {
 		return s, false, err
 	}
-	return s, true, t.w.Delete(tabSignal, key)
+	return s, true, deleteRow(t.w, tabSignal, key)
 }

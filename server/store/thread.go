@@ -27,19 +27,18 @@ func (t *Tx) PutThread(s thread.State, show bool) error {
 	if !show {
 		return nil
 	}
-	return t.publish(changelog.AccountScope, changelog.Key{Kind: changelog.ThreadHeader, ID: s.ID}, encode(ThreadHeader{
+	return publishAs(t, changelog.AccountScope, entThreadHeader, s.ID, ThreadHeader{
 		ID: s.ID, Title: s.Title, Agent: s.Agent, Head: s.Head, NotableHead: s.NotableHead, Read: s.Read,
 		Preview: s.Preview, LastTask: s.LastTask, CreateTime: s.CreateTime, UpdateTime: s.UpdateTime,
-	}))
+	})
 }
 
 // PutItem writes an item of a thread's timeline.
 func (t *Tx) PutItem(it thread.Item) error {
-	key := changelog.Key{Kind: changelog.Item, ID: it.ID}
 	if err := t.w.Put(tabItemID, accountKey(t.account, it.Thread, be(it.Position)), []byte(it.ID)); err != nil {
 		return err
 	}
-	return t.publish(changelog.ThreadScope(it.Thread), key, encode(it))
+	return publishAs(t, changelog.ThreadScope(it.Thread), entItem, it.ID, it)
 }
 
 // Items reads the items of a thread before a position, newest first; 0 means
@@ -69,7 +68,7 @@ func (r *Read) Items(id string, before uint64, n, maxBytes int) (items []thread.
 			return false
 		}
 		size += len(row.Body)
-		it, err := decode[thread.Item](row.Body)
+		it, err := decodeEntity(entItem, row.Body)
 		if err != nil {
 			failed = err
 			return false

@@ -84,7 +84,9 @@ type Account struct {
 	// It has an installation.
 	Claimed bool `protobuf:"varint,2,opt,name=claimed,proto3" json:"claimed,omitempty"`
 	// When it was made.
-	CreateTime    int64 `protobuf:"varint,3,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	CreateTime int64 `protobuf:"varint,3,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	// Credential id of the claim link that is out; empty when none is.
+	Link          string `protobuf:"bytes,4,opt,name=link,proto3" json:"link,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -138,6 +140,13 @@ func (x *Account) GetCreateTime() int64 {
 		return x.CreateTime
 	}
 	return 0
+}
+
+func (x *Account) GetLink() string {
+	if x != nil {
+		return x.Link
+	}
+	return ""
 }
 
 // Head is the row that every command of an account reads and writes.
@@ -412,12 +421,13 @@ const file_beckon_storage_v1_account_proto_rawDesc = "" +
 	"\x1fbeckon/storage/v1/account.proto\x12\x11beckon.storage.v1\x1a\x1ebeckon/storage/v1/header.proto\";\n" +
 	"\x04Meta\x12\x1b\n" +
 	"\tserver_id\x18\x01 \x01(\tR\bserverId\x12\x16\n" +
-	"\x06epochs\x18\x02 \x03(\fR\x06epochs\"V\n" +
+	"\x06epochs\x18\x02 \x03(\fR\x06epochs\"j\n" +
 	"\aAccount\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x18\n" +
 	"\aclaimed\x18\x02 \x01(\bR\aclaimed\x12\x1f\n" +
 	"\vcreate_time\x18\x03 \x01(\x03R\n" +
-	"createTime\"\xbb\x01\n" +
+	"createTime\x12\x12\n" +
+	"\x04link\x18\x04 \x01(\tR\x04link\"\xbb\x01\n" +
 	"\x04Head\x12\x1f\n" +
 	"\vlast_commit\x18\x01 \x01(\x03R\n" +
 	"lastCommit\x127\n" +

@@ -300,7 +300,9 @@ type Credential struct {
 	// The lease that a task token is good for.
 	Lease string `protobuf:"bytes,10,opt,name=lease,proto3" json:"lease,omitempty"`
 	// The owner of a refresh token.
-	Installation  string `protobuf:"bytes,11,opt,name=installation,proto3" json:"installation,omitempty"`
+	Installation string `protobuf:"bytes,11,opt,name=installation,proto3" json:"installation,omitempty"`
+	// When a claim link begins to be good.
+	StartTime     int64 `protobuf:"varint,12,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -412,6 +414,13 @@ func (x *Credential) GetInstallation() string {
 	return ""
 }
 
+func (x *Credential) GetStartTime() int64 {
+	if x != nil {
+		return x.StartTime
+	}
+	return 0
+}
+
 var File_beckon_storage_v1_agent_proto protoreflect.FileDescriptor
 
 const file_beckon_storage_v1_agent_proto_rawDesc = "" +
@@ -440,7 +449,7 @@ const file_beckon_storage_v1_agent_proto_rawDesc = "" +
 	"createTime\x12\x1f\n" +
 	"\vexpire_time\x18\x05 \x01(\x03R\n" +
 	"expireTime\x12\x18\n" +
-	"\arevoked\x18\x06 \x01(\bR\arevoked\"\x8f\x02\n" +
+	"\arevoked\x18\x06 \x01(\bR\arevoked\"\xae\x02\n" +
 	"\n" +
 	"Credential\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
@@ -455,7 +464,9 @@ const file_beckon_storage_v1_agent_proto_rawDesc = "" +
 	"\x04task\x18\t \x01(\tR\x04task\x12\x14\n" +
 	"\x05lease\x18\n" +
 	" \x01(\tR\x05lease\x12\"\n" +
-	"\finstallation\x18\v \x01(\tR\finstallationBDZBgithub.com/beckon-dev/beckon/proto/gen/beckon/storage/v1;storagev1b\x06proto3"
+	"\finstallation\x18\v \x01(\tR\finstallation\x12\x1d\n" +
+	"\n" +
+	"start_time\x18\f \x01(\x03R\tstartTimeBDZBgithub.com/beckon-dev/beckon/proto/gen/beckon/storage/v1;storagev1b\x06proto3"
 
 var (
 	file_beckon_storage_v1_agent_proto_rawDescOnce sync.Once

@@ -265,7 +265,13 @@ type Offer struct {
 	// Names the redeeming device.
 	RedeemHash []byte `protobuf:"bytes,11,opt,name=redeem_hash,json=redeemHash,proto3" json:"redeem_hash,omitempty"`
 	// The installation it became.
-	Installation  string `protobuf:"bytes,12,opt,name=installation,proto3" json:"installation,omitempty"`
+	Installation string `protobuf:"bytes,12,opt,name=installation,proto3" json:"installation,omitempty"`
+	// Wrong secrets so far.
+	WrongSecrets int64 `protobuf:"varint,13,opt,name=wrong_secrets,json=wrongSecrets,proto3" json:"wrong_secrets,omitempty"`
+	// Authenticates the key of the device under the secret in the code to scan.
+	KeyMac []byte `protobuf:"bytes,14,opt,name=key_mac,json=keyMac,proto3" json:"key_mac,omitempty"`
+	// Id of its first refresh token.
+	Refresh       string `protobuf:"bytes,15,opt,name=refresh,proto3" json:"refresh,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -380,6 +386,27 @@ func (x *Offer) GetRedeemHash() []byte {
 func (x *Offer) GetInstallation() string {
 	if x != nil {
 		return x.Installation
+	}
+	return ""
+}
+
+func (x *Offer) GetWrongSecrets() int64 {
+	if x != nil {
+		return x.WrongSecrets
+	}
+	return 0
+}
+
+func (x *Offer) GetKeyMac() []byte {
+	if x != nil {
+		return x.KeyMac
+	}
+	return nil
+}
+
+func (x *Offer) GetRefresh() string {
+	if x != nil {
+		return x.Refresh
 	}
 	return ""
 }
@@ -575,7 +602,7 @@ const file_beckon_storage_v1_person_proto_rawDesc = "" +
 	"auth_epoch\x18\r \x01(\x04R\tauthEpoch\x12\x16\n" +
 	"\x06health\x18\x0e \x01(\rR\x06health\x12\x1f\n" +
 	"\vcreate_time\x18\x0f \x01(\x03R\n" +
-	"createTime\"\xf4\x02\n" +
+	"createTime\"\xcc\x03\n" +
 	"\x05Offer\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x1f\n" +
@@ -593,7 +620,10 @@ const file_beckon_storage_v1_person_proto_rawDesc = "" +
 	" \x01(\v2\x1f.beckon.storage.v1.InstallationR\x06device\x12\x1f\n" +
 	"\vredeem_hash\x18\v \x01(\fR\n" +
 	"redeemHash\x12\"\n" +
-	"\finstallation\x18\f \x01(\tR\finstallation\"`\n" +
+	"\finstallation\x18\f \x01(\tR\finstallation\x12#\n" +
+	"\rwrong_secrets\x18\r \x01(\x03R\fwrongSecrets\x12\x17\n" +
+	"\akey_mac\x18\x0e \x01(\fR\x06keyMac\x12\x18\n" +
+	"\arefresh\x18\x0f \x01(\tR\arefresh\"`\n" +
 	"\x06Unlock\x12\x1f\n" +
 	"\vdigits_hash\x18\x01 \x01(\fR\n" +
 	"digitsHash\x12\x14\n" +

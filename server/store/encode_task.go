@@ -1,0 +1,98 @@
+package store
+
+import (
+	storagev1 "github.com/beckon-dev/beckon/proto/gen/beckon/storage/v1"
+	"github.com/beckon-dev/beckon/sync/task"
+)
+
+// taskCodec stores a task.
+type taskCodec struct{}
+
+func (taskCodec) encode(v task.State) ([]byte, error) { return marshal(packTask(v)) }
+func (taskCodec) decode(b []byte) (task.State, error) { return unmarshal(b, unpackTask) }
+
+func packTask(s task.State) *storagev1.Task {
+	m := &storagev1.Task{
+		Id: s.ID, Thread: s.Thread, Agent: s.Agent, Title: s.Title,
+		Input: s.Input, Labels: s.Labels, NoMessages: s.NoMessages,
+		Phase:    uint32(s.Phase),
+		Hold:     &storagev1.Hold{Kind: uint32(s.Hold.Kind), By: s.Hold.By, Reason: s.Hold.Reason, Since: micros(s.Hold.Since)},
+		Lease:    &storagev1.Lease{Id: s.Lease.ID, ClaimId: s.Lease.ClaimID, Length: s.Lease.Length.Microseconds(), Until: micros(s.Lease.Until)},
+		Wait:     &storagev1.Wait{Mode: uint32(s.Wait.Mode), Decisions: s.Wait.Decisions, Until: micros(s.Wait.Until)},
+		Ended:    &storagev1.Ended{Lease: s.Ended.Lease, Op: uint32(s.Ended.Op), Phase: uint32(s.Ended.Phase)},
+		Attempts: int64(s.Attempts), MaxAttempts: int64(s.MaxAttempts),
+		Checkpoint: s.Checkpoint, Signals: s.Signals, Answered: s.Answered,
+		Progress: packProgress(s.Progress), HeaderTime: micros(s.HeaderTime),
+		CreateTime: micros(s.CreateTime), EndTime: micros(s.EndTime),
+	}
+	if r := s.Result; r != nil {
+		m.Result = &storagev1.Result{Summary: r.Summary, Body: r.Body, DataJson: r.DataJSON, ExitStatus: r.ExitStatus}
+	}
+	if f := s.Failure; f != nil {
+		m.Failure = &storagev1.Failure{Code: f.Code, Text: f.Text, Retriable: f.Retriable, ExitStatus: f.ExitStatus}
+	}
+	return m
+}
+
+func unpackTask(m *storagev1.Task, r *reading) task.State {
+	s := task.State{
+		ID: m.GetId(), Thread: m.GetThread(), Agent: m.GetAgent(), Title: m.GetTitle(),
+		Input: m.GetInput(), Labels: m.GetLabels(), NoMessages: m.GetNoMessages(),
+		Phase:    number[task.Phase](r, "phase", m.GetPhase()),
+		Hold:     unpackHold(m.GetHold(), r),
+		Lease:    unpackLease(m.GetLease(), r),
+		Wait:     unpackWait(m.GetWait(), r),
+		Ended:    unpackEnded(m.GetEnded(), r),
+		Attempts: int(m.GetAttempts()), MaxAttempts: int(m.GetMaxAttempts()),
+		Checkpoint: m.GetCheckpoint(), Signals: m.GetSignals(), Answered: m.GetAnswered(),
+		Progress: unpackProgress(m.GetProgress()), HeaderTime: moment(m.GetHeaderTime()),
+		CreateTime: moment(m.GetCreateTime()), EndTime: moment(m.GetEndTime()),
+	}
+	if m := m.GetResult(); m != nil {
+		s.Result = &task.Result{Summary: m.GetSummary(), Body: m.GetBody(), DataJSON: m.GetDataJson(), ExitStatus: m.ExitStatus}
+	}
+	if m := m.GetFailure(); m != nil {
+		s.Failure = &task.Failure{Code: m.GetCode(), Text: m.GetText(), Retriable: m.GetRetriable(), ExitStatus: m.ExitStatus}
+	}
+	return s
+}
+
+func unpackHold(m *storagev1.Hold, r *reading) task.Hold {
+	return task.Hold{
+		Kind: number[task.HoldKind](r, "hold.kind", m.GetKind()),
+		By:   m.GetBy(), Reason: m.GetReason(), Since: moment(m.GetSince()),
+	}
+}
+
+func unpackLease(m *storagev1.Lease, r *reading) task.Lease {
+	return task.Lease{
+		ID: m.GetId(), ClaimID: m.GetClaimId(),
+		Length: span(r, "lease.length", m.GetLength()), Until: moment(m.GetUntil()),
+	}
+}
+
+func unpackWait(m *storagev1.Wait, r *reading) task.Wait {
+	return task.Wait{
+		Mode:      number[task.WaitMode](r, "wait.mode", m.GetMode()),
+		Decisions: m.GetDecisions(), Until: moment(m.GetUntil()),
+	}
+}
+
+func unpackEnded(m *storagev1.Ended, r *reading) task.Ended {
+	return task.Ended{
+		Lease: m.GetLease(),
+		Op:    number[task.Op](r, "ended.op", m.GetOp()),
+		Phase: number[task.Phase](r, "ended.phase", m.GetPhase()),
+	}
+}
+
+func packProgress(p task.Progress) *storagev1.Progress {
+	return &storagev1.Progress{Text: p.Text, Percent: p.Percent, Time: micros(p.Time)}
+}
+
+func unpackProgress(m *storagev1.Progress) task.Progress {
+	if m == nil {
+		return task.Progress{}
+	}
+	return task.Progress{Text: m.GetText(), Percent: m.Percent, Time: moment(m.GetTime())}
+}
