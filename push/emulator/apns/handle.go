@@ -40,6 +40,9 @@ func (c *conn) handle(st *stream) {
 		v.content.ID = o.id
 		v.phone.deliver(v.content)
 	}
+	if o.answer == BlackHoled {
+		c.dead.Store(true) // before the record, so that who has read it knows
+	}
 	rec := c.record(r, &v, &o)
 	c.srv.records.Append(rec)
 	if hold != nil {
@@ -121,9 +124,7 @@ func (c *conn) answer(st *stream, o *outcome) {
 		c.reset(st.request.stream, http2.ErrCodeInternal)
 	case Closed:
 		_ = c.nc.Close()
-	case BlackHoled:
-		c.dead.Store(true)
-	case NoReply:
+	case BlackHoled, NoReply:
 	}
 }
 

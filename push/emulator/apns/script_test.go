@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -119,7 +121,7 @@ func TestScript_LostAnswers(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []apns.Answer{apns.Closed, apns.Reset, apns.NoReply, apns.BlackHoled} {
 		for _, stored := range []bool{true, false} {
-			t.Run(string(answer), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s stored %v", answer, stored), func(t *testing.T) {
 				t.Parallel()
 				b := start(t, apns.Config{})
 				b.fault(apns.Match{}, apns.Fault{Answer: answer, Store: stored})
@@ -168,28 +170,34 @@ func TestScript_LostAnswers(t *testing.T) {
 func TestScript_BlackHoleAnswersNoPings(t *testing.T) {
 	t.Parallel()
 	b := start(t, apns.Config{})
-	b.fault(apns.Match{}, apns.Fault{Answer: apns.BlackHoled})
+	h := b.Hold(apns.Match{})
+	b.fault(apns.Match{Nth: 2}, apns.Fault{Answer: apns.BlackHoled})
 	w := b.dial()
 	p := b.good()
 	w.want(oneStream)
 	w.headers(1, p, false)
 	w.must(w.framer.WriteData(1, true, []byte(p.body)))
 	w.want(manyStreams)
-	if _, err := b.Wait(t.Context(), 1); err != nil {
+	if _, err := h.Reached(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	// The ping is dropped for certain only once the connection is a black hole;
-	// before that a pong may still come.
+	w.headers(3, p, false)
+	w.must(w.framer.WriteData(3, true, []byte(p.body)))
+	if _, err := b.Wait(t.Context(), 2); err != nil {
+		t.Fatal(err)
+	}
+	h.Release() // what else was under way falls silent as well
+	w.headers(5, p, false)
+	w.must(w.framer.WriteData(5, true, []byte(p.body)))
+	w.must(w.framer.WritePing(false, [8]byte{}))
 	w.must(w.nc.SetReadDeadline(time.Now().Add(300 * time.Millisecond)))
-	for {
-		w.must(w.framer.WritePing(false, [8]byte{}))
-		if _, err := w.framer.ReadFrame(); err != nil {
-			var timeout interface{ Timeout() bool }
-			if !errors.As(err, &timeout) || !timeout.Timeout() {
-				t.Errorf("error = %v, want silence", err)
-			}
-			return
-		}
+	f, err := w.framer.ReadFrame()
+	var timeout net.Error
+	if !errors.As(err, &timeout) || !timeout.Timeout() {
+		t.Errorf("read %v, %v; want silence", f, err)
+	}
+	if n := len(b.Requests()); n != 2 {
+		t.Errorf("%d requests were judged, want none after the black hole", n)
 	}
 }
 
