@@ -13,7 +13,7 @@ const accessType = "bk-at+jwt"
 func accessProfile() profile {
 	return profile{
 		typ: accessType, maxLife: mostLife,
-		names: []string{"aud", "ep", "exp", "iat", "inst", "iss", "knd", "scp", "sub"},
+		names: []string{"aud", "ep", "exp", "gen", "iat", "inst", "iss", "knd", "scp", "sub"},
 	}
 }
 
@@ -26,6 +26,9 @@ type AccessGrant struct {
 	// Kind is the principal kind the authorisation table knows, such as a full
 	// installation or one on probation: lower-case letters and "_".
 	Kind string
+	// Generation is the installation's own count of ended sessions: raising it
+	// in the store ends every token that was made before.
+	Generation uint64
 	// Scopes narrow what the holder may do; none is the rule for installations.
 	Scopes []string
 }
@@ -45,6 +48,7 @@ type accessBody struct {
 	Aud  string `json:"aud"`
 	Ep   uint64 `json:"ep"`
 	Exp  int64  `json:"exp"`
+	Gen  uint64 `json:"gen"`
 	Iat  int64  `json:"iat"`
 	Inst string `json:"inst"`
 	Iss  string `json:"iss"`
@@ -59,13 +63,13 @@ func (i *Issuer) MintAccess(grant AccessGrant) (token credential.Secret, expires
 	scopes := strings.Join(grant.Scopes, " ")
 	words, ok := splitScopes(scopes)
 	if !ok || len(words) != len(grant.Scopes) || !goodText(grant.Account) ||
-		!goodText(grant.Installation) || !goodWord(grant.Kind, "_") {
+		!goodText(grant.Installation) || grant.Generation > 1<<53-1 || !goodWord(grant.Kind, "_") {
 		return credential.Secret{}, time.Time{}, fmt.Errorf("%w: access", ErrGrant)
 	}
 	now := second(i.cfg.Now())
 	expires = now.Add(i.cfg.AccessLife)
 	token, err = i.cfg.Access.mint(accessType, accessBody{
-		Aud: i.cfg.Audience, Ep: i.cfg.Epoch(), Exp: expires.Unix(), Iat: now.Unix(),
+		Aud: i.cfg.Audience, Ep: i.cfg.Epoch(), Exp: expires.Unix(), Gen: grant.Generation, Iat: now.Unix(),
 		Inst: grant.Installation, Iss: i.cfg.Name, Knd: grant.Kind, Scp: scopes, Sub: grant.Account,
 	})
 	return token, expires, err
@@ -80,7 +84,8 @@ func (i *Issuer) VerifyAccess(token string) (Access, error) {
 		return Access{}, err
 	}
 	out := Access{AccessGrant: AccessGrant{
-		Account: c.text("sub"), Installation: c.text("inst"), Kind: c.text("knd"), Scopes: c.scopes("scp"),
+		Account: c.text("sub"), Installation: c.text("inst"), Kind: c.text("knd"),
+		Generation: c.integer("gen"), Scopes: c.scopes("scp"),
 	}}
 	issuer, audience := c.text("iss"), c.text("aud")
 	if c.err == nil && (issuer != i.cfg.Name || audience != i.cfg.Audience) {

@@ -66,7 +66,7 @@ func (b *bench) issuer(t testing.TB) *auth.Issuer {
 }
 
 func accessGrant() auth.AccessGrant {
-	return auth.AccessGrant{Account: "acc_1", Installation: "ins_1", Kind: "installation", Scopes: []string{"task:work", "read:own"}}
+	return auth.AccessGrant{Account: "acc_1", Installation: "ins_1", Kind: "installation", Generation: 2, Scopes: []string{"task:work", "read:own"}}
 }
 
 func tapGrant() auth.TapGrant {
@@ -342,7 +342,7 @@ const (
 )
 
 func goodAccess() string {
-	return `{"aud":"beckon","ep":3,"exp":1777637400,"iat":1777636800,"inst":"ins_1","iss":"srv_1","knd":"installation","scp":"task:work","sub":"acc_1"}`
+	return `{"aud":"beckon","ep":3,"exp":1777637400,"gen":2,"iat":1777636800,"inst":"ins_1","iss":"srv_1","knd":"installation","scp":"task:work","sub":"acc_1"}`
 }
 
 func goodTap() string {
