@@ -17,10 +17,14 @@ var (
 	ErrBadToken = errors.New("app: bad token")
 	// ErrRevoked: a credential that was good once.
 	ErrRevoked = errors.New("app: revoked")
+	// ErrExpired: a credential that ended by time.
+	ErrExpired = errors.New("app: expired")
 	// ErrReused: a spent refresh token came back; the family has ended.
 	ErrReused = errors.New("app: refresh token reused")
 	// ErrUnclaimed: nobody owns this server yet.
 	ErrUnclaimed = errors.New("app: server is not claimed")
+	// ErrClaimed: the account has an owner; a link to it is a reset.
+	ErrClaimed = errors.New("app: account is claimed")
 	// ErrBadSecret: no such claim link, pairing offer or digits, or not any more.
 	ErrBadSecret = errors.New("app: bad secret")
 	// ErrScope: the agent's link does not allow this.
