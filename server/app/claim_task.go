@@ -66,47 +66,56 @@ func (a *App) ClaimTask(ctx context.Context, p policy.Principal, c ClaimTask) (c
 
 // tryClaim takes the longest waiting task that this worker may have. Two
 // workers race on one conditional update; the loser goes on to the next task.
+// It gives up only when it has tried all there are: a crowd that lost the race
+// for the first few must not go to sleep before the others.
 func (a *App) tryClaim(ctx context.Context, p policy.Principal, c ClaimTask) (Claim, bool, error) {
-	candidates, err := a.candidates(ctx, p, c)
-	if err != nil {
-		return Claim{}, false, err
-	}
-	for _, ready := range candidates {
-		claim, err := a.claim(ctx, p, c, ready.Account, ready.Task)
-		switch {
-		case err == nil:
-			failpoint.Hit("claim.committed")
-			return claim, true, nil
-		case errors.Is(err, task.ErrNotClaimable), errors.Is(err, store.ErrNotFound),
-			errors.Is(err, ErrRevoked), errors.Is(err, ErrScope):
-			continue
-		default:
+	tried := map[string]bool{}
+	for {
+		candidates, err := a.candidates(ctx, p, c, tried)
+		if err != nil {
 			return Claim{}, false, err
 		}
+		for _, ready := range candidates {
+			tried[ready.Task] = true
+			claim, err := a.claim(ctx, p, c, ready.Account, ready.Task)
+			switch {
+			case err == nil:
+				failpoint.Hit("claim.committed")
+				return claim, true, nil
+			case errors.Is(err, task.ErrNotClaimable), errors.Is(err, store.ErrNotFound),
+				errors.Is(err, ErrRevoked), errors.Is(err, ErrScope):
+				continue
+			default:
+				return Claim{}, false, err
+			}
+		}
+		if len(candidates) < claimCandidates {
+			return Claim{}, false, nil
+		}
 	}
-	return Claim{}, false, nil
 }
 
 const (
+	// claimCandidates are read at a time, claimScan rows looked at for them.
 	claimCandidates = 16
 	claimScan       = 10_000
 )
 
-// candidates are what this worker may try: first the task it holds already
+// candidates are what this worker may try next: first the task it holds already
 // under the same claim id, because the answer to that call may have got lost.
-func (a *App) candidates(ctx context.Context, p policy.Principal, c ClaimTask) ([]store.ReadyTask, error) {
+func (a *App) candidates(ctx context.Context, p policy.Principal, c ClaimTask, tried map[string]bool) ([]store.ReadyTask, error) {
 	var out []store.ReadyTask
 	account, id, found, err := a.store.ClaimedAs(ctx, p.Agent, c.Claim.ID)
 	if err != nil {
 		return nil, err
 	}
-	if found {
+	if found && !tried[id] {
 		out = append(out, store.ReadyTask{Account: account, Task: id})
 	}
 	scanned := 0
 	err = a.store.ReadyTasks(ctx, p.Agent, func(r store.ReadyTask) bool {
 		scanned++
-		if labelsMatch(r.Labels, c.Labels) && (c.Task == "" || c.Task == r.Task) {
+		if labelsMatch(r.Labels, c.Labels) && (c.Task == "" || c.Task == r.Task) && !tried[r.Task] {
 			out = append(out, r)
 		}
 		return len(out) < claimCandidates && scanned < claimScan
@@ -172,13 +181,22 @@ func (a *App) signalViews(tx *store.Read, id string, above uint64) ([]SignalView
 	return views, more, nil
 }
 
-// decisionSize is about how large a decision is on the wire.
+// decisionSize is about how large a decision is on the wire. Arguments count
+// twice, because they are drawn as facts once more.
 func decisionSize(d decision.State) int {
-	n := 512 + len(d.Reason)
+	n := 512 + len(d.Title) + len(d.Reason) + len(d.CloseReason)
 	for _, it := range d.Items {
-		n += len(it.Question)
+		n += 64 + len(it.Question)
 		if it.Action != nil {
 			n += 2 * (len(it.Action.ArgsJSON) + len(it.Action.TargetJSON))
+		}
+		for _, o := range it.Options {
+			n += 16 + len(o.ID) + len(o.Label)
+		}
+	}
+	if d.Answer != nil {
+		for _, it := range d.Answer.Items {
+			n += 128 + len(it.Text)
 		}
 	}
 	return n

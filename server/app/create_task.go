@@ -66,6 +66,9 @@ func (a *App) CreateTask(ctx context.Context, p policy.Principal, c CreateTask) 
 // link, never an identity.
 func (a *App) targetAccount(ctx context.Context, p policy.Principal, named string) (string, error) {
 	if p.Person() {
+		if named != "" && named != store.AccountID(p.Account) {
+			return "", store.ErrNotFound
+		}
 		return p.Account, nil
 	}
 	if named != "" {

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -68,8 +69,12 @@ type harness struct {
 	t     *testing.T
 	app   *app.App
 	store *store.Store
-	clock *clock
-	keys  credential.Keys
+	// commits counts what the engine committed, so that a test can tell one
+	// transaction from two.
+	commits *countingEngine
+	config  app.Config
+	clock   *clock
+	keys    credential.Keys
 	// account is the routing key; phone its full installation, past its claim
 	// window, with an approval key.
 	account string
@@ -91,7 +96,8 @@ func withLimits(change func(*policy.Limits)) harnessOption {
 func newEmptyHarness(t *testing.T, options ...harnessOption) *harness {
 	t.Helper()
 	c := &clock{now: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)}
-	st, err := store.Open(t.Context(), memstore.New(), store.Config{Clock: c.Now})
+	engine := &countingEngine{Engine: memstore.New()}
+	st, err := store.Open(t.Context(), engine, store.Config{Clock: c.Now})
 	check(t, err)
 	t.Cleanup(func() { _ = st.Close() })
 	master, err := credential.NewKey(make([]byte, credential.KeySize))
@@ -102,7 +108,24 @@ func newEmptyHarness(t *testing.T, options ...harnessOption) *harness {
 	for _, o := range options {
 		o(&cfg)
 	}
-	return &harness{t: t, app: app.New(cfg), store: st, clock: c, keys: keys}
+	return &harness{t: t, app: app.New(cfg), store: st, commits: engine, config: cfg, clock: c, keys: keys}
+}
+
+// restart is a new process on the same store: nothing in memory survives.
+func (h *harness) restart() { h.app = app.New(h.config) }
+
+// countingEngine counts the commands that were committed.
+type countingEngine struct {
+	store.Engine
+	n atomic.Int64
+}
+
+func (e *countingEngine) Update(ctx context.Context, account string, fn func(store.Writer) error) error {
+	err := e.Engine.Update(ctx, account, fn)
+	if err == nil {
+		e.n.Add(1)
+	}
+	return err
 }
 
 // newHarness is a claimed server: one account, one phone, one agent. The rows
