@@ -125,7 +125,7 @@ func (a *App) update(ctx context.Context, account string, fn func(*store.Tx) err
 func (a *App) wake(c store.Commit) {
 	a.hub.Wake(c.Topics...)
 	for _, r := range c.Ready {
-		a.queue.Offer(r.Agent, func(worker map[string]string) bool { return labelsMatch(r.Labels, worker) })
+		a.queue.Offer(r.Agent, func(line map[string]string) bool { return mayWake(r, line) })
 	}
 	for _, lane := range c.Outbox {
 		a.wakePush(lane)

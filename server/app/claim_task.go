@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/beckon-dev/beckon/server/failpoint"
@@ -44,8 +45,15 @@ type ClaimTask struct {
 // ClaimTask waits for a claimable task of the calling agent. found is false
 // when none came in time. Errors: *FieldError, the context's.
 func (a *App) ClaimTask(ctx context.Context, p policy.Principal, c ClaimTask) (claim Claim, found bool, err error) {
-	waiter := a.queue.Join(p.Agent, c.Labels)
-	defer waiter.Leave()
+	line := c.line()
+	waiter := a.queue.Join(p.Agent, line)
+	woken := false
+	defer func() {
+		if woken && err != nil {
+			waiter.Pass() // the task that woke this worker still waits for one
+		}
+		waiter.Leave()
+	}()
 	timer := time.NewTimer(min(c.Wait, a.limits.ClaimWait))
 	defer timer.Stop()
 	for {
@@ -55,13 +63,35 @@ func (a *App) ClaimTask(ctx context.Context, p policy.Principal, c ClaimTask) (c
 		}
 		select {
 		case <-waiter.C():
-			waiter.Again(c.Labels) // before the next look, so that no wake falls between
+			woken = true
+			waiter.Again(line) // before the next look, so that no wake falls between
 		case <-timer.C:
 			return a.tryClaim(ctx, p, c)
 		case <-ctx.Done():
 			return Claim{}, false, ctx.Err()
 		}
 	}
+}
+
+// onlyTask is the label under which a worker that waits for one task alone
+// stands in a line of its own: it must not swallow the wakes of others. No
+// label of a task is called like that.
+const onlyTask = "\x00task"
+
+func (c ClaimTask) line() map[string]string {
+	if c.Task == "" {
+		return c.Labels
+	}
+	line := map[string]string{onlyTask: c.Task}
+	maps.Copy(line, c.Labels)
+	return line
+}
+
+// mayWake reports whether a task that became claimable is one for a worker in
+// this line.
+func mayWake(r store.ReadyTask, line map[string]string) bool {
+	only, picky := line[onlyTask]
+	return (!picky || only == r.Task) && labelsMatch(r.Labels, line)
 }
 
 // tryClaim takes the longest waiting task that this worker may have. Two

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -336,4 +337,28 @@ func (h *harness) giveSigned(d decision.State, c app.AnswerDecision) app.AnswerR
 		h.t.Fatalf("the answer to %s met %v", d.ID, r.Outcome)
 	}
 	return r
+}
+
+// say sends a message of the person.
+func (h *harness) say(thread, text string) app.SendMessageResult {
+	h.t.Helper()
+	r, err := h.app.SendMessage(context.Background(), h.phone.Principal, app.SendMessage{Key: "say " + text, Thread: thread, Text: text})
+	check(h.t, err)
+	return r
+}
+
+// sleep yields a held task.
+func (h *harness) sleep(held app.Held, w task.Wait, acks ...uint64) task.Phase {
+	h.t.Helper()
+	p, err := h.app.YieldTask(context.Background(), h.agent, app.YieldTask{Held: held, Wait: w, Ack: acks})
+	check(h.t, err)
+	return p
+}
+
+// due does what time alone brings about.
+func (h *harness) due() time.Time {
+	h.t.Helper()
+	next, err := h.app.ProcessDue(context.Background())
+	check(h.t, err)
+	return next
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -114,10 +115,24 @@ func newEmptyHarness(t *testing.T, options ...harnessOption) *harness {
 // restart is a new process on the same store: nothing in memory survives.
 func (h *harness) restart() { h.app = app.New(h.config) }
 
-// countingEngine counts the commands that were committed.
+// countingEngine counts the commands that were committed and the reads, and
+// fails some of the latter on demand.
 type countingEngine struct {
 	store.Engine
-	n atomic.Int64
+	n, views atomic.Int64
+	// failViews is how many of the next reads fail.
+	failViews atomic.Int64
+}
+
+var errRead = errors.New("the medium does not read")
+
+func (e *countingEngine) View(ctx context.Context, account string, fn func(store.Reader) error) error {
+	e.views.Add(1)
+	if e.failViews.Load() > 0 {
+		e.failViews.Add(-1)
+		return errRead
+	}
+	return e.Engine.View(ctx, account, fn)
 }
 
 func (e *countingEngine) Update(ctx context.Context, account string, fn func(store.Writer) error) error {

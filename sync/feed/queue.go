@@ -65,6 +65,15 @@ func (w *Waiter) Again(labels map[string]string) {
 	}
 }
 
+// Pass gives a wake that this worker took and could not use to the next one.
+func (w *Waiter) Pass() {
+	w.queue.mu.Lock()
+	defer w.queue.mu.Unlock()
+	if l := w.queue.lines[w.agent][w.set]; l != nil {
+		w.queue.wakeFirst(w.agent, w.set, l)
+	}
+}
+
 // Leave goes away. A wake that this worker did not use goes to the next one.
 func (w *Waiter) Leave() {
 	w.queue.mu.Lock()
