@@ -1,0 +1,44 @@
+package rpc
+
+import (
+	"context"
+
+	v1 "github.com/beckon-dev/beckon/proto/gen/beckon/v1"
+	"github.com/beckon-dev/beckon/proto/gen/beckon/v1/beckonv1connect"
+	"github.com/beckon-dev/beckon/push"
+	"github.com/beckon-dev/beckon/server/app"
+)
+
+type addressService struct{ app *app.App }
+
+var _ beckonv1connect.AddressServiceHandler = addressService{}
+
+func (s addressService) PutAddress(ctx context.Context, r *v1.PutAddressRequest) (*v1.PutAddressResponse, error) {
+	address, err := s.app.PutAddress(ctx, principalOf(ctx), app.PutAddress{
+		Kind: addressKindIn(r.Kind), Token: r.Token, Env: environmentIn(r.Environment), Topic: r.Topic,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &v1.PutAddressResponse{AccountTag: address.AccountTag, RegisterTime: timeOut(address.RegisteredAt)}, nil
+}
+
+// addressKindIn gives the word that pushes know a kind by; an unknown one is
+// refused by the verb.
+func addressKindIn(k v1.AddressKind) push.AddressKind {
+	if k == v1.AddressKind_ADDRESS_KIND_APNS {
+		return push.KindAPNs
+	}
+	return ""
+}
+
+func environmentIn(e v1.ApnsEnvironment) push.Env {
+	switch e {
+	case v1.ApnsEnvironment_APNS_ENVIRONMENT_SANDBOX:
+		return push.EnvSandbox
+	case v1.ApnsEnvironment_APNS_ENVIRONMENT_PRODUCTION:
+		return push.EnvProduction
+	default:
+		return ""
+	}
+}

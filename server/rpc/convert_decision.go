@@ -1,0 +1,178 @@
+package rpc
+
+import (
+	"fmt"
+
+	v1 "github.com/beckon-dev/beckon/proto/gen/beckon/v1"
+	"github.com/beckon-dev/beckon/server/app"
+	"github.com/beckon-dev/beckon/server/store"
+	"github.com/beckon-dev/beckon/sync/decision"
+)
+
+// classOut: on the wire 0 means that no class was given.
+func classOut(c decision.Class) v1.EffectClass { return v1.EffectClass(c) + 1 }
+
+// classIn is nil where no class was given.
+func classIn(field string, c v1.EffectClass) (*decision.Class, error) {
+	n, err := enumIn(field, c, decision.Irreversible+1)
+	if err != nil || n == 0 {
+		return nil, err
+	}
+	class := n - 1
+	return &class, nil
+}
+
+func decisionOut(s decision.State) *v1.Decision {
+	return &v1.Decision{
+		Id: s.ID, TaskId: s.Task, ThreadId: s.Thread, AgentId: s.Agent, Key: s.Key,
+		Revision: s.Revision, State: v1.DecisionState(s.Status), Kind: v1.DecisionKind(s.Kind),
+		Title: s.Title, AgentReason: s.Reason, Items: mapAll(s.Items, itemOfDecisionOut),
+		AskedDigest: digestOut(s.Asked), EffectClass: classOut(s.Class), ExpireTime: timeOut(s.ExpireTime),
+		OnExpiry: v1.OnExpiry(s.OnExpiry), Answer: answerOut(s.Answer), Grants: mapAll(s.Grants, grantOut),
+		CreateTime: timeOut(s.CreateTime), CloseTime: timeOut(s.CloseTime), CloseReason: s.CloseReason,
+	}
+}
+
+func decisionHeaderOut(h store.DecisionHeader) *v1.DecisionHeader {
+	return &v1.DecisionHeader{
+		Id: h.ID, TaskId: h.Task, ThreadId: h.Thread, AgentId: h.Agent,
+		State: v1.DecisionState(h.Status), Kind: v1.DecisionKind(h.Kind), Title: h.Title,
+		Revision: h.Revision, EffectClass: classOut(h.Class), ExpireTime: timeOut(h.ExpireTime),
+		Winner: winnerOut(h.Winner), CreateTime: timeOut(h.CreateTime),
+	}
+}
+
+func winnerOut(w *store.Winner) *v1.Winner {
+	if w == nil {
+		return nil
+	}
+	return &v1.Winner{
+		InstallationId: w.Installation, InstallationLabel: w.Label,
+		AnswerTime: timeOut(w.Time), Surface: v1.Surface(w.Surface),
+	}
+}
+
+func itemOfDecisionOut(it decision.Item) *v1.DecisionItem {
+	return &v1.DecisionItem{
+		Id: it.ID, Question: it.Question, Action: actionOut(it.Action),
+		Options: mapAll(it.Options, optionOut),
+		Facts:   mapAll(it.Facts, func(f decision.Fact) *v1.Fact { return &v1.Fact{Label: f.Label, Value: f.Value} }),
+	}
+}
+
+func optionOut(o decision.Option) *v1.Option {
+	return &v1.Option{Id: o.ID, Label: o.Label, Kind: v1.OptionKind(o.Kind), Text: v1.TextRule(o.Text)}
+}
+
+func actionOut(a *decision.Action) *v1.Action {
+	if a == nil {
+		return nil
+	}
+	out := &v1.Action{
+		App: a.App, Connection: a.Connection, Operation: a.Operation,
+		ArgsJson: a.ArgsJSON, TargetJson: a.TargetJSON, ActionDigest: digestOut(a.Digest),
+	}
+	if a.Class != nil {
+		out.EffectClass = classOut(*a.Class)
+	}
+	return out
+}
+
+// itemsOfDecisionIn drops what only the server sets: facts and digests.
+func itemsOfDecisionIn(items []*v1.DecisionItem) ([]decision.Item, error) {
+	out := make([]decision.Item, len(items))
+	for i, it := range items {
+		action, err := actionIn(fmt.Sprintf("items[%d].action", i), it.GetAction())
+		if err != nil {
+			return nil, err
+		}
+		out[i] = decision.Item{ID: it.GetId(), Question: it.GetQuestion(), Action: action}
+		for j, o := range it.GetOptions() {
+			option, err := optionIn(fmt.Sprintf("items[%d].options[%d]", i, j), o)
+			if err != nil {
+				return nil, err
+			}
+			out[i].Options = append(out[i].Options, option)
+		}
+	}
+	return out, nil
+}
+
+func optionIn(field string, o *v1.Option) (decision.Option, error) {
+	kind, err := enumIn(field+".kind", o.GetKind(), decision.Respond)
+	if err != nil {
+		return decision.Option{}, err
+	}
+	text, err := enumIn(field+".text", o.GetText(), decision.TextRequired)
+	return decision.Option{ID: o.GetId(), Label: o.GetLabel(), Kind: kind, Text: text}, err
+}
+
+func actionIn(field string, a *v1.Action) (*decision.Action, error) {
+	if a == nil {
+		return nil, nil
+	}
+	class, err := classIn(field+".effect_class", a.EffectClass)
+	return &decision.Action{
+		App: a.App, Connection: a.Connection, Operation: a.Operation,
+		ArgsJSON: a.ArgsJson, TargetJSON: a.TargetJson, Class: class,
+	}, err
+}
+
+func answerOut(a *decision.Answer) *v1.Answer {
+	if a == nil {
+		return nil
+	}
+	return &v1.Answer{
+		Items: mapAll(a.Items, answerItemOut), InstallationId: a.Installation, InstallationLabel: a.Label,
+		Surface: v1.Surface(a.Surface), AnswerTime: timeOut(a.Time), AnswerKey: a.Key,
+		DeliverTime: timeOut(a.DeliverTime),
+	}
+}
+
+func answerItemOut(a decision.AnswerItem) *v1.AnswerItem {
+	return &v1.AnswerItem{ItemId: a.Item, OptionIds: a.Options, Text: a.Text}
+}
+
+func answerItemIn(a *v1.AnswerItem) decision.AnswerItem {
+	return decision.AnswerItem{Item: a.GetItemId(), Options: a.GetOptionIds(), Text: a.GetText()}
+}
+
+func grantOut(g decision.Grant) *v1.Grant {
+	return &v1.Grant{
+		Id: g.ID, ItemId: g.Item, ActionDigest: digestOut(g.Digest),
+		State: v1.GrantState(g.State), ExpireTime: timeOut(g.ExpireTime),
+	}
+}
+
+func requestDecisionIn(r *v1.RequestDecisionRequest) (app.RequestDecision, error) {
+	items, err := itemsOfDecisionIn(r.Items)
+	if err != nil {
+		return app.RequestDecision{}, err
+	}
+	kind, err := enumIn("kind", r.Kind, decision.Text)
+	if err != nil {
+		return app.RequestDecision{}, err
+	}
+	silence, err := enumIn("on_expiry", r.OnExpiry, decision.StopTask)
+	return app.RequestDecision{
+		Held: app.Held{Task: r.TaskId, Lease: r.LeaseId}, Name: r.Key, Kind: kind, Title: r.Title,
+		Reason: r.AgentReason, Items: items, Timeout: waitIn(r.Timeout), OnExpiry: silence, Supersedes: r.Supersedes,
+	}, err
+}
+
+func answerDecisionIn(r *v1.AnswerDecisionRequest) (app.AnswerDecision, error) {
+	asked, err := digestIn("asked_digest", r.AskedDigest)
+	if err != nil {
+		return app.AnswerDecision{}, err
+	}
+	view, err := digestIn("view_digest", r.ViewDigest)
+	if err != nil {
+		return app.AnswerDecision{}, err
+	}
+	surface, err := enumIn("surface", r.Surface, decision.SurfaceTerminal)
+	return app.AnswerDecision{
+		Decision: r.DecisionId, Revision: r.Revision, Asked: asked, View: view, Key: r.AnswerKey,
+		Items: mapAll(r.Items, answerItemIn), Proof: r.Proof, Surface: surface,
+		Interactive: r.Interactive, Unlocked: r.Unlocked,
+	}, err
+}

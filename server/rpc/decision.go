@@ -1,0 +1,68 @@
+package rpc
+
+import (
+	"context"
+
+	v1 "github.com/beckon-dev/beckon/proto/gen/beckon/v1"
+	"github.com/beckon-dev/beckon/proto/gen/beckon/v1/beckonv1connect"
+	"github.com/beckon-dev/beckon/server/app"
+)
+
+type decisionService struct{ app *app.App }
+
+var _ beckonv1connect.DecisionServiceHandler = decisionService{}
+
+func (s decisionService) RequestDecision(ctx context.Context, r *v1.RequestDecisionRequest) (*v1.RequestDecisionResponse, error) {
+	c, err := requestDecisionIn(r)
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.app.RequestDecision(ctx, principalOf(ctx), c)
+	if err != nil {
+		return nil, err
+	}
+	return &v1.RequestDecisionResponse{Decision: decisionOut(d)}, nil
+}
+
+func (s decisionService) WaitDecision(ctx context.Context, r *v1.WaitDecisionRequest) (*v1.WaitDecisionResponse, error) {
+	d, err := s.app.WaitDecision(ctx, principalOf(ctx), r.DecisionId, waitIn(r.Wait))
+	if err != nil {
+		return nil, err
+	}
+	return &v1.WaitDecisionResponse{Decision: decisionOut(d)}, nil
+}
+
+func (s decisionService) AnswerDecision(ctx context.Context, r *v1.AnswerDecisionRequest) (*v1.AnswerDecisionResponse, error) {
+	c, err := answerDecisionIn(r)
+	if err != nil {
+		return nil, err
+	}
+	result, err := s.app.AnswerDecision(ctx, principalOf(ctx), c)
+	if err != nil {
+		return nil, err
+	}
+	return &v1.AnswerDecisionResponse{
+		Outcome: v1.AnswerOutcome(result.Outcome), Winner: winnerOut(result.Winner),
+		Decision: decisionOut(result.Decision), NeededStep: v1.Step(result.Needed), AsOf: result.AsOf,
+	}, nil
+}
+
+func (s decisionService) WithdrawDecision(ctx context.Context, r *v1.WithdrawDecisionRequest) (*v1.WithdrawDecisionResponse, error) {
+	why, err := enumIn("reason", r.Reason, app.Obsolete)
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.app.WithdrawDecision(ctx, principalOf(ctx), r.DecisionId, why)
+	if err != nil {
+		return nil, err
+	}
+	return &v1.WithdrawDecisionResponse{Decision: decisionOut(d)}, nil
+}
+
+func (s decisionService) GetDecision(ctx context.Context, r *v1.GetDecisionRequest) (*v1.GetDecisionResponse, error) {
+	d, err := s.app.GetDecision(ctx, principalOf(ctx), r.DecisionId)
+	if err != nil {
+		return nil, err
+	}
+	return &v1.GetDecisionResponse{Decision: decisionOut(d)}, nil
+}

@@ -1,0 +1,169 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connecthttp"
+	"connectrpc.com/validate"
+
+	"github.com/beckon-dev/beckon/proto/gen/beckon/v1/beckonv1connect"
+	"github.com/beckon-dev/beckon/server/app"
+	"github.com/beckon-dev/beckon/server/policy"
+)
+
+// Authenticator turns the Authorization headers of a call into who calls.
+// Errors: app.ErrBadToken, app.ErrExpired, app.ErrRevoked.
+type Authenticator interface {
+	Authenticate(ctx context.Context, headers []string) (policy.Principal, error)
+}
+
+// Config is what the edge stands on.
+type Config struct {
+	App  *app.App
+	Auth Authenticator
+	// Table is who may call what.
+	Table map[string]policy.Row
+	// Rates are shared with the other doors of the server.
+	Rates *Rates
+	Log   *slog.Logger
+	// LogKey turns ids into tags for the log; at least 16 bytes.
+	LogKey []byte
+	// Observe hears of every call that has ended; nil is nobody.
+	Observe func(Call)
+	// Now is the clock of durations; default time.Now.
+	Now func() time.Time
+}
+
+// ErrTable: the authorisation table and the contract do not name the same
+// procedures.
+var ErrTable = errors.New("rpc: authorisation table")
+
+// edge is what the interceptors share.
+type edge struct {
+	app     *app.App
+	auth    Authenticator
+	table   map[string]policy.Row
+	rates   *Rates
+	log     *slog.Logger
+	logKey  []byte
+	observe func(Call)
+	now     func() time.Time
+	// owned: the server was claimed, which never changes back.
+	owned atomic.Bool
+}
+
+// NewServer makes the dispatcher with all services. It fails with ErrTable
+// when a procedure has no row or a row no procedure, and when the rules of the
+// contract do not compile.
+func NewServer(cfg Config) (*connect.Server, error) {
+	e := newEdge(cfg)
+	// The rules have to be known before the server that knows the procedures
+	// is made, so the procedures are read from one without interceptors.
+	specs := connect.NewServer()
+	register(specs, cfg.App)
+	if err := checkTable(specs, cfg.Table); err != nil {
+		return nil, err
+	}
+	validator, err := newValidator(specs.Specs())
+	if err != nil {
+		return nil, err
+	}
+	srv := connect.NewServer(
+		e.logCalls, refuse(table()), recoverPanics, limitTime,
+		e.authenticate, e.authorise, e.limitRate,
+		validate.NewServerInterceptor(validate.WithValidator(validator), validate.WithoutErrorDetails()),
+		codeContext,
+	)
+	register(srv, cfg.App)
+	srv.SetUnknownHandler(func(context.Context, connect.Spec, connect.ServerStream) error {
+		return connect.NewError(connect.CodeUnimplemented, "")
+	})
+	return srv, nil
+}
+
+func newEdge(cfg Config) *edge {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Observe == nil {
+		cfg.Observe = func(Call) {}
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	return &edge{
+		app: cfg.App, auth: cfg.Auth, table: cfg.Table, rates: cfg.Rates,
+		log: cfg.Log, logKey: cfg.LogKey, observe: cfg.Observe, now: cfg.Now,
+	}
+}
+
+func register(srv *connect.Server, a *app.App) {
+	beckonv1connect.RegisterTaskServiceHandler(srv, taskService{a})
+	beckonv1connect.RegisterDecisionServiceHandler(srv, decisionService{a})
+	beckonv1connect.RegisterThreadServiceHandler(srv, threadService{a})
+	beckonv1connect.RegisterItemServiceHandler(srv, itemService{a})
+	beckonv1connect.RegisterSyncServiceHandler(srv, syncService{a})
+	beckonv1connect.RegisterAccountServiceHandler(srv, accountService{a})
+	beckonv1connect.RegisterAddressServiceHandler(srv, addressService{a})
+	beckonv1connect.RegisterAgentServiceHandler(srv, agentService{a})
+	beckonv1connect.RegisterInstallationServiceHandler(srv, installationService{a})
+	beckonv1connect.RegisterPairingServiceHandler(srv, pairingService{a})
+	beckonv1connect.RegisterTokenServiceHandler(srv, tokenService{a})
+}
+
+func checkTable(srv *connect.Server, rows map[string]policy.Row) error {
+	left := maps.Clone(rows)
+	for spec := range srv.Specs() {
+		if _, ok := left[spec.Procedure]; !ok {
+			return fmt.Errorf("%w: no row for %s", ErrTable, spec.Procedure)
+		}
+		if len(rows[spec.Procedure].Kinds) == 0 {
+			return fmt.Errorf("%w: nobody may call %s", ErrTable, spec.Procedure)
+		}
+		delete(left, spec.Procedure)
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("%w: no procedure for %s", ErrTable, slices.Min(slices.Collect(maps.Keys(left))))
+	}
+	return nil
+}
+
+// Sizes of a message after decompression.
+const (
+	messageBytes    = 256 << 10
+	decisionBytes   = 512 << 10
+	checkpointBytes = 1<<20 + 64<<10
+	// BodyBytes is the largest body of all, for the HTTP server around.
+	BodyBytes = 4 << 20
+)
+
+// readLimit is how large a request of a procedure may be.
+func readLimit(procedure string) int {
+	switch procedure {
+	case beckonv1connect.DecisionServiceRequestDecisionProcedure:
+		return decisionBytes
+	case beckonv1connect.TaskServiceSaveCheckpointProcedure, beckonv1connect.TaskServiceYieldTaskProcedure:
+		return checkpointBytes
+	case beckonv1connect.ItemServiceAppendItemsProcedure:
+		return BodyBytes
+	default:
+		return messageBytes
+	}
+}
+
+// Mount makes the procedures reachable on a mux.
+func Mount(mux connecthttp.ServeMux, srv *connect.Server) {
+	connecthttp.Mount(mux, srv,
+		connecthttp.WithCompressMinBytes(1024),
+		connecthttp.WithConditionalOptions(func(spec connect.Spec) []connecthttp.Option {
+			return []connecthttp.Option{connecthttp.WithReadMaxBytes(readLimit(spec.Procedure))}
+		}))
+}

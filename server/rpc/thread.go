@@ -1,0 +1,39 @@
+package rpc
+
+import (
+	"context"
+
+	v1 "github.com/beckon-dev/beckon/proto/gen/beckon/v1"
+	"github.com/beckon-dev/beckon/proto/gen/beckon/v1/beckonv1connect"
+	"github.com/beckon-dev/beckon/server/app"
+)
+
+type threadService struct{ app *app.App }
+
+var _ beckonv1connect.ThreadServiceHandler = threadService{}
+
+func (s threadService) GetThread(ctx context.Context, r *v1.GetThreadRequest) (*v1.GetThreadResponse, error) {
+	result, err := s.app.GetThread(ctx, principalOf(ctx), r.ThreadId)
+	if err != nil {
+		return nil, err
+	}
+	return &v1.GetThreadResponse{Thread: threadOut(result.Thread), Tasks: mapAll(result.Tasks, taskOut)}, nil
+}
+
+func (s threadService) SendMessage(ctx context.Context, r *v1.SendMessageRequest) (*v1.SendMessageResponse, error) {
+	result, err := s.app.SendMessage(ctx, principalOf(ctx), app.SendMessage{
+		Key: r.IdempotencyKey, Thread: r.ThreadId, Text: r.Text,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &v1.SendMessageResponse{Item: itemOut(result.Item), Task: taskOut(result.Task), AsOf: result.AsOf}, nil
+}
+
+func (s threadService) MarkRead(ctx context.Context, r *v1.MarkReadRequest) (*v1.MarkReadResponse, error) {
+	result, err := s.app.MarkRead(ctx, principalOf(ctx), r.ThreadId, readMarkIn(r.ReadMark))
+	if err != nil {
+		return nil, err
+	}
+	return &v1.MarkReadResponse{ReadMark: readMarkOut(result.Mark), AsOf: result.AsOf}, nil
+}

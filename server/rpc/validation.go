@@ -1,0 +1,88 @@
+package rpc
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+
+	"buf.build/go/protovalidate"
+	"connectrpc.com/connect/v2"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// newValidator compiles the rules of every request the server takes, so that
+// the first caller does not pay for it and a message without rules compiled is
+// found at start.
+func newValidator(specs iter.Seq[connect.Spec]) (protovalidate.Validator, error) {
+	var inputs []protoreflect.MessageDescriptor
+	for spec := range specs {
+		method, ok := spec.Schema.(protoreflect.MethodDescriptor)
+		if !ok {
+			return nil, fmt.Errorf("rpc: %s has no schema", spec.Procedure)
+		}
+		inputs = append(inputs, method.Input())
+	}
+	v, err := protovalidate.New(protovalidate.WithMessageDescriptors(inputs...), protovalidate.WithDisableLazy())
+	if err != nil {
+		return nil, fmt.Errorf("rpc: rules of the contract: %w", err)
+	}
+	return v, nil
+}
+
+// validationRefusal names the first broken rule: its field, and its bound
+// where it has one.
+func validationRefusal(err error) (refusal, bool) {
+	e, ok := errors.AsType[*protovalidate.ValidationError](err)
+	if !ok || len(e.Violations) == 0 {
+		return refusal{}, false
+	}
+	v := e.Violations[0]
+	field := protovalidate.FieldPathString(v.Proto.GetField())
+	reason, bounded := ruleReason(v.Proto.GetRuleId())
+	if !bounded {
+		return badField(field, reason, 0), true
+	}
+	return badField(field, reason, bound(v.RuleValue)), true
+}
+
+// ruleReason is the word for a kind of rule, and whether it has a bound that
+// was passed.
+func ruleReason(rule string) (reason string, bounded bool) {
+	_, name, found := strings.Cut(rule, ".")
+	if !found {
+		name = rule
+	}
+	switch {
+	case strings.HasPrefix(name, "max_"), strings.HasPrefix(name, "lt"):
+		return reasonLimit, true
+	case strings.HasPrefix(name, "gt"):
+		return reasonLimit, false
+	case strings.HasPrefix(name, "min_"), name == "required":
+		return reasonMissing, false
+	default:
+		return reasonInvalid, false
+	}
+}
+
+// bound reads the number in a rule; durations are in seconds.
+func bound(v protoreflect.Value) int64 {
+	if !v.IsValid() {
+		return 0
+	}
+	switch n := v.Interface().(type) {
+	case uint64:
+		return int64(min(n, 1<<62))
+	case int64:
+		return n
+	case uint32:
+		return int64(n)
+	case int32:
+		return int64(n)
+	case protoreflect.Message:
+		if seconds := n.Descriptor().Fields().ByName("seconds"); seconds != nil {
+			return n.Get(seconds).Int()
+		}
+	}
+	return 0
+}
