@@ -30,6 +30,11 @@ func TestEngine(t *testing.T) {
 	storetest.RunEngine(t, harness())
 }
 
+func TestStore(t *testing.T) {
+	t.Parallel()
+	storetest.RunStore(t, harness())
+}
+
 // TestSameAsMemory runs fixed seeds and a new one, or only that of STORE_SEED.
 func TestSameAsMemory(t *testing.T) {
 	t.Parallel()

@@ -18,3 +18,10 @@ func TestEngine(t *testing.T) {
 		Open: func(*testing.T) store.Engine { return memstore.New() },
 	})
 }
+
+func TestStore(t *testing.T) {
+	t.Parallel()
+	storetest.RunStore(t, storetest.Harness{
+		Open: func(*testing.T) store.Engine { return memstore.New() },
+	})
+}
