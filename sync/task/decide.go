@@ -1,9 +1,9 @@
 package task
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
-	"reflect"
 	"time"
 
 	"github.com/beckon-dev/beckon/sync/off"
@@ -175,12 +175,32 @@ func repeated(s State, c Command) ([]Event, bool) {
 	case Release:
 		return nil, s.Ended.Op == OpRelease
 	case Complete:
-		return nil, s.Ended.Op == OpComplete && reflect.DeepEqual(s.Result, c.Result)
+		return nil, s.Ended.Op == OpComplete && sameResult(s.Result, c.Result)
 	case Fail:
-		return nil, s.Ended.Op == OpFail && s.Failure != nil && reflect.DeepEqual(*s.Failure, c.Failure)
+		return nil, s.Ended.Op == OpFail && s.Failure != nil && sameFailure(*s.Failure, c.Failure)
 	default:
 		return nil, false
 	}
+}
+
+// sameResult compares by content: a store gives empty bytes back as none.
+func sameResult(a, b *Result) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Summary == b.Summary && a.Body == b.Body && bytes.Equal(a.DataJSON, b.DataJSON) &&
+		sameStatus(a.ExitStatus, b.ExitStatus)
+}
+
+func sameFailure(a, b Failure) bool {
+	return a.Code == b.Code && a.Text == b.Text && a.Retriable == b.Retriable && sameStatus(a.ExitStatus, b.ExitStatus)
+}
+
+func sameStatus(a, b *int32) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
 }
 
 func leaseOf(c Command) string {
