@@ -21,5 +21,8 @@
 //	⁵ the lost lease in a row that reaches MaxAttempts: could_not_resume.
 //	  MaxAttempts 1 is a wrapped command and fails even while it waits
 //
-// A held task is not claimed: Claim is refused under every hold but NONE.
+// Heartbeat etc. are Heartbeat, SaveCheckpoint, Ack and UpdateProgress. Wake does
+// something only if the set is satisfied or the signal wakes by itself. A held
+// task is not claimed: a new Claim is refused under every hold but NONE, while
+// the one that holds the task may be repeated.
 package task

@@ -1,0 +1,205 @@
+package task_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/beckon-dev/beckon/sync/task"
+)
+
+var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+const held, other = "lease-held", "lease-other"
+
+// at is a task in a phase and under a hold, one lost lease behind it.
+func at(p task.Phase, h task.HoldKind) task.State {
+	s := task.State{
+		ID: "tsk_1", Phase: p, Hold: task.Hold{Kind: h}, Attempts: 1, MaxAttempts: 3, Checkpoint: 4,
+	}
+	if h != task.HoldNone {
+		s.Hold = task.Hold{Kind: h, By: "owner", Reason: "why", Since: now.Add(-time.Minute)}
+	}
+	switch p {
+	case task.Running:
+		s.Lease = task.Lease{ID: held, ClaimID: "claim-held", Length: time.Minute, Until: now.Add(time.Minute)}
+	case task.Waiting:
+		s.Wait = task.Wait{Mode: task.All, Decisions: []string{"d1", "d2"}}
+	case task.Completed:
+		s.Result, s.EndTime = &task.Result{Summary: "done"}, now
+	case task.Failed:
+		s.Failure, s.EndTime = &task.Failure{Code: "broken"}, now
+	}
+	return s
+}
+
+func lease(id, claim string) task.Lease {
+	return task.Lease{ID: id, ClaimID: claim, Length: time.Minute, Until: now.Add(time.Minute)}
+}
+
+// row is one command in one variant. The outcomes are by phase (READY, RUNNING,
+// WAITING, ended), and where the hold matters by hold, in the order NONE PAUSE
+// STOP REVIEW: a phase, "+STOP" where the hold changes, "-" for nothing to do,
+// or a refusal in lower case.
+type row struct {
+	// column is that of the package doc's table, empty for a variant that its
+	// cells do not speak of.
+	column  string
+	name    string
+	command task.Command
+	given   func(*task.State)
+	want    [4]string
+}
+
+func lastAttempt(s *task.State) { s.Attempts = 2 }
+func wrapped(s *task.State)     { s.Attempts, s.MaxAttempts = 0, 1 }
+
+func gaveBack(op task.Op) func(*task.State) {
+	return func(s *task.State) { s.Ended = task.Ended{Lease: other, Op: op, Phase: s.Phase} }
+}
+
+func rows() []row {
+	wait := task.Wait{Mode: task.Any, Decisions: []string{"d1"}}
+	lost := [4]string{"lost", "lost", "lost", "lost"}
+	nothing := [4]string{"-", "-", "-", "-"}
+	kept := [4]string{"lost", "RUNNING", "lost", "lost"}
+	back := func(to string) [4]string {
+		return [4]string{"lost", to + " " + to + " CANCELED " + to, "lost", "lost"}
+	}
+	lose := func(to string) [4]string { return [4]string{"-", to + " " + to + " CANCELED " + to, "-", "-"} }
+	onlyFree := "RUNNING refused refused refused"
+	return []row{
+		{"Claim", "new", task.Claim{Lease: lease(other, "claim-other")}, nil, [4]string{onlyFree, "refused", "refused", "refused"}},
+		{"", "same claim id", task.Claim{Lease: lease(other, "claim-held")}, nil, [4]string{onlyFree, "RUNNING", "refused", "refused"}},
+		{"Heartbeat etc.", "heartbeat", task.Heartbeat{Lease: held}, nil, kept},
+		{"", "other lease", task.Heartbeat{Lease: other}, nil, lost},
+		{"Heartbeat etc.", "checkpoint", task.SaveCheckpoint{Lease: held, Expected: 4}, nil, kept},
+		{"", "does not follow", task.SaveCheckpoint{Lease: held, Expected: 3}, nil, [4]string{"lost", "conflict", "lost", "lost"}},
+		{"", "other lease", task.SaveCheckpoint{Lease: other, Expected: 4}, nil, lost},
+		{"Heartbeat etc.", "ack", task.Ack{Lease: held}, nil, kept},
+		{"", "other lease", task.Ack{Lease: other}, nil, lost},
+		{"Heartbeat etc.", "progress", task.UpdateProgress{Lease: held, Progress: task.Progress{Text: "half"}}, nil, kept},
+		{"", "other lease", task.UpdateProgress{Lease: other}, nil, lost},
+		{"Yield", "to sleep", task.Yield{Lease: held, Wait: wait}, nil, back("WAITING")},
+		{"Yield", "satisfied", task.Yield{Lease: held, Wait: wait, Satisfied: true}, nil, back("READY")},
+		{"Yield", "unacked", task.Yield{Lease: held, Wait: wait, Unacked: true}, nil, back("READY")},
+		{"", "until alone", task.Yield{Lease: held, Wait: task.Wait{Until: now.Add(time.Hour)}}, nil, back("WAITING")},
+		{"", "for nothing", task.Yield{Lease: held}, nil, [4]string{"lost", "empty", "lost", "lost"}},
+		{"", "other lease", task.Yield{Lease: other, Wait: wait}, nil, lost},
+		{"", "given back by yield", task.Yield{Lease: other, Wait: wait}, gaveBack(task.OpYield), nothing},
+		{"", "given back by release", task.Yield{Lease: other, Wait: wait}, gaveBack(task.OpRelease), lost},
+		{"Release", "release", task.Release{Lease: held}, nil, back("READY")},
+		{"", "other lease", task.Release{Lease: other}, nil, lost},
+		{"", "given back by release", task.Release{Lease: other}, gaveBack(task.OpRelease), nothing},
+		{"", "given back by yield", task.Release{Lease: other}, gaveBack(task.OpYield), lost},
+		{"", "nothing after release", task.Heartbeat{Lease: other}, gaveBack(task.OpRelease), lost},
+		{"Complete", "complete", task.Complete{Lease: held, Result: &task.Result{Summary: "ok"}}, nil, [4]string{"lost", "COMPLETED", "lost", "lost"}},
+		{"", "other lease", task.Complete{Lease: other}, nil, lost},
+		{"", "given back by fail", task.Complete{Lease: other}, gaveBack(task.OpFail), lost},
+		{"Fail", "fail", task.Fail{Lease: held, Failure: task.Failure{Code: "x"}}, nil, [4]string{"lost", "FAILED", "lost", "lost"}},
+		{"", "other lease", task.Fail{Lease: other}, nil, lost},
+		{"", "given back by complete", task.Fail{Lease: other}, gaveBack(task.OpComplete), lost},
+		{"Stop", "stop", task.Stop{By: "me"}, nil, [4]string{"CANCELED", "RUNNING+STOP RUNNING+STOP - RUNNING+STOP", "CANCELED", "-"}},
+		{"Cancel", "cancel", task.Cancel{By: "me"}, nil, [4]string{"CANCELED", "CANCELED", "CANCELED", "-"}},
+		{"Wake", "satisfied", task.Wake{Satisfied: true}, nil, [4]string{"-", "-", "READY", "-"}},
+		{"Wake", "by itself", task.Wake{Waking: true}, nil, [4]string{"-", "-", "READY", "-"}},
+		{"", "not enough", task.Wake{}, nil, nothing},
+		{"LoseLease", "nothing asked", task.LoseLease{Lease: held}, nil, lose("READY")},
+		{"LoseLease", "asked", task.LoseLease{Lease: held, Pending: []string{"d1"}}, nil, lose("WAITING")},
+		{"LoseLease", "last attempt", task.LoseLease{Lease: held}, lastAttempt, lose("FAILED")},
+		{"", "last attempt, asked", task.LoseLease{Lease: held, Pending: []string{"d1"}}, lastAttempt, lose("WAITING")},
+		{"", "wrapped", task.LoseLease{Lease: held}, wrapped, lose("FAILED")},
+		{"", "wrapped, asked", task.LoseLease{Lease: held, Pending: []string{"d1"}}, wrapped, lose("FAILED")},
+		{"", "other lease", task.LoseLease{Lease: other}, lastAttempt, nothing},
+	}
+}
+
+// wanted is the outcome a row names for a phase and a hold.
+func (r row) wanted(p task.Phase, h task.HoldKind) string {
+	cells := strings.Fields(r.want[min(int(p), 4)-1])
+	if len(cells) == 1 {
+		return cells[0]
+	}
+	return cells[slices.Index(task.Holds[:], h)]
+}
+
+// outcome says in the words of a row what a command did.
+func outcome(before, after task.State, events []task.Event, err error) string {
+	var conflict *task.CheckpointConflictError
+	switch {
+	case errors.Is(err, task.ErrLeaseLost):
+		return "lost"
+	case errors.Is(err, task.ErrNotClaimable):
+		return "refused"
+	case errors.Is(err, task.ErrEmptyWait):
+		return "empty"
+	case errors.As(err, &conflict):
+		return "conflict"
+	case err != nil:
+		return err.Error()
+	case len(events) == 0:
+		return "-"
+	case before.Hold != after.Hold:
+		return after.Phase.String() + "+" + after.Hold.Kind.String()
+	default:
+		return after.Phase.String()
+	}
+}
+
+// Every phase × hold × command, in every variant of the command.
+func TestDecide_Table(t *testing.T) {
+	t.Parallel()
+	for _, r := range rows() {
+		for _, p := range task.Phases {
+			for _, h := range task.Holds {
+				t.Run(fmt.Sprintf("%T %s/%s/%s", r.command, r.name, p, h), func(t *testing.T) {
+					t.Parallel()
+					s := at(p, h)
+					if r.given != nil {
+						r.given(&s)
+					}
+					events, err := task.Decide(s, r.command, now)
+					after := task.ApplyAll(s, events, now)
+					if got, want := outcome(s, after, events, err), r.wanted(p, h); got != want {
+						t.Fatalf("got %s, want %s", got, want)
+					}
+					if len(events) == 0 {
+						if diff := cmp.Diff(s, after); diff != "" {
+							t.Errorf("nothing to do, yet (-before +after):\n%s", diff)
+						}
+						return
+					}
+					wellFormed(t, s, after)
+				})
+			}
+		}
+	}
+}
+
+// fatal is what both a test and a property check offer.
+type fatal interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// wellFormed checks what holds in every state that a command leads to.
+func wellFormed(t fatal, before, s task.State) {
+	t.Helper()
+	switch {
+	case (s.Phase == task.Running) != (s.Lease.ID != ""):
+		t.Fatalf("%s with lease %q", s.Phase, s.Lease.ID)
+	case (s.Phase == task.Waiting) != (len(s.Wait.Decisions) > 0 || !s.Wait.Until.IsZero()):
+		t.Fatalf("%s with wait %v", s.Phase, s.Wait)
+	case s.Phase.Terminal() != !s.EndTime.IsZero():
+		t.Fatalf("%s with end %v", s.Phase, s.EndTime)
+	case s.Phase == task.Failed && s.Failure == nil:
+		t.Fatalf("FAILED for no reason")
+	case before.Phase.Terminal():
+		t.Fatalf("%s changed", before.Phase)
+	}
+}
