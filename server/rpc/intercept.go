@@ -162,6 +162,9 @@ func codeContext(next connect.ServerFunc) connect.ServerFunc {
 		if _, ok := errors.AsType[*connect.Error](err); ok {
 			return err
 		}
+		if why, ok := errors.AsType[*connect.Error](context.Cause(ctx)); ok && errors.Is(err, context.Canceled) {
+			return why // the server is going away, and says so
+		}
 		switch {
 		case errors.Is(err, context.Canceled):
 			return connect.NewError(connect.CodeCanceled, "").WithCause(err)

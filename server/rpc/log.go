@@ -61,7 +61,7 @@ func (e *edge) logCalls(next connect.ServerFunc) connect.ServerFunc {
 		}
 		err := next(context.WithValue(ctx, noteKey{}, n), spec, stream)
 		call := Call{
-			Procedure: spec.Procedure, Code: "ok", Reason: n.reason,
+			Procedure: e.known(spec.Procedure), Code: "ok", Reason: n.reason,
 			Kind: n.principal.Kind, Duration: e.now().Sub(began),
 		}
 		if err != nil {
@@ -76,6 +76,14 @@ func (e *edge) logCalls(next connect.ServerFunc) connect.ServerFunc {
 			slog.String("cause", causeOf(err)))
 		return err
 	}
+}
+
+// known keeps what a caller made up out of logs and labels.
+func (e *edge) known(procedure string) string {
+	if _, ok := e.table[procedure]; !ok {
+		return "unknown"
+	}
+	return procedure
 }
 
 func levelOf(err error) slog.Level {

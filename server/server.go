@@ -1,0 +1,251 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"connectrpc.com/connect/v2"
+
+	"github.com/beckon-dev/beckon/server/admin"
+	"github.com/beckon-dev/beckon/server/app"
+	"github.com/beckon-dev/beckon/server/auth"
+	"github.com/beckon-dev/beckon/server/httpapi"
+	"github.com/beckon-dev/beckon/server/maintenance"
+	"github.com/beckon-dev/beckon/server/policy"
+	"github.com/beckon-dev/beckon/server/rpc"
+	"github.com/beckon-dev/beckon/server/store"
+)
+
+// drain is how long calls may take to end once the server is going away.
+const drain = 5 * time.Second
+
+// Server is one running server. New opens it, Run serves until its context
+// ends and closes it.
+type Server struct {
+	cfg   Config
+	store *store.Store
+	app   *app.App
+	rpc   *connect.Server
+	lanes *lanes
+	log   *slog.Logger
+
+	http    *http.Server
+	port    net.Listener
+	admin   *http.Server
+	socket  net.Listener
+	url     string
+	leaving atomic.Bool
+	// stop ends every call with the error that says why.
+	stop context.CancelCauseFunc
+}
+
+// Run opens a server and serves until ctx ends. A nil error means that it was
+// told to stop and everything it had begun has ended.
+func Run(ctx context.Context, cfg Config) error {
+	s, err := New(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	return s.Run(ctx)
+}
+
+// New opens store, keys, port and socket. Nothing is served before Run, but
+// connections are taken by the port already.
+func New(ctx context.Context, cfg Config) (*Server, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	s := &Server{cfg: cfg, lanes: &lanes{}, log: cfg.Log}
+	if err := s.open(ctx); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+func (s *Server) open(ctx context.Context) error {
+	var err error
+	if s.store, err = openStore(ctx, s.cfg); err != nil {
+		return err
+	}
+	keys, err := openKeys(s.cfg)
+	if err != nil {
+		return err
+	}
+	issuer, err := newIssuer(s.cfg, s.store, keys)
+	if err != nil {
+		return err
+	}
+	s.app = app.New(app.Config{
+		Store: s.store, Keys: keys, Tokens: auth.NewGrants(issuer), Limits: *s.cfg.Limits,
+		Apps: pushApps(s.cfg.APNs), Clock: s.cfg.Clock, WakePush: s.lanes.wake,
+	})
+	if err := s.lanes.open(s.cfg.APNs, s.app.Outbox(), s.log); err != nil {
+		return err
+	}
+	doorkeeper := auth.NewAuthenticator(issuer, s.app)
+	counted := newMetrics()
+	rates := rpc.NewRates(*s.cfg.Limits, s.cfg.Clock)
+	s.rpc, err = rpc.NewServer(rpc.Config{
+		App: s.app, Auth: doorkeeper, Table: policy.Table(), Rates: rates,
+		Log: s.log, LogKey: logKey(keys), Observe: counted.observe,
+	})
+	if err != nil || s.cfg.InProcess {
+		return err
+	}
+	mux := http.NewServeMux()
+	rpc.Mount(mux, s.rpc)
+	httpapi.Mount(mux, httpapi.Config{
+		Answer: s.app, Taps: doorkeeper, Describe: rpc.Describe, Slow: rates.Source,
+		Metrics: counted.registry, Ready: s.ready,
+	})
+	return s.listen(ctx, mux)
+}
+
+// listen opens port and socket.
+func (s *Server) listen(ctx context.Context, mux http.Handler) error {
+	var err error
+	if s.port, err = listen(ctx, s.cfg.Listen); err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	s.url = urlOf(s.cfg.Config, s.port.Addr())
+	var base context.Context
+	base, s.stop = context.WithCancelCause(context.WithoutCancel(ctx))
+	s.http = newHTTP(base, s.cfg.Config, http.MaxBytesHandler(guard(mux, s.url), rpc.BodyBytes))
+	if s.socket, err = admin.Listen(ctx, s.cfg.Socket()); err != nil {
+		return err
+	}
+	s.admin = &http.Server{
+		Handler: admin.Handler(s.app, s.url), ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout,
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo),
+	}
+	return nil
+}
+
+// URL is how clients reach the server; empty in process.
+func (s *Server) URL() string { return s.url }
+
+// App is the verbs, for callers in the same process.
+func (s *Server) App() *app.App { return s.app }
+
+// RPC is the dispatcher with all its interceptors, for the in-process
+// transport.
+func (s *Server) RPC() *connect.Server { return s.rpc }
+
+// ready reports whether the server should get traffic.
+func (s *Server) ready(ctx context.Context) error {
+	if s.leaving.Load() {
+		return errors.New("server: going away")
+	}
+	_, err := s.store.Accounts(ctx, 1)
+	return err
+}
+
+// Run serves until ctx ends, lets calls end, waits for everything it started
+// and closes the store. Call it once.
+func (s *Server) Run(ctx context.Context) (err error) {
+	defer func() { err = errors.Join(err, s.close()) }()
+	if err := s.lanes.recover(ctx); err != nil {
+		return err
+	}
+	if err := s.printClaim(ctx); err != nil {
+		return err
+	}
+	loops, stopLoops := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopLoops()
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stopLoops()
+	running.Go(func() { maintenance.Due(loops, s.app, s.app.Hub(), app.TopicDue, s.log) })
+	for _, w := range s.lanes.workers {
+		running.Go(func() { w.Run(loops) })
+	}
+	if s.cfg.InProcess {
+		<-ctx.Done()
+		return nil
+	}
+	return s.serve(ctx)
+}
+
+// serve answers the port and the socket until ctx ends or one of them fails.
+func (s *Server) serve(ctx context.Context) error {
+	failed := make(chan error, 2)
+	var serving sync.WaitGroup
+	serving.Go(func() { failed <- s.servePort() })
+	serving.Go(func() { failed <- s.admin.Serve(s.socket) })
+	s.log.InfoContext(ctx, "serving", slog.String("listen", s.port.Addr().String()))
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	s.leaving.Store(true)
+	// Long polls end with this error; without it Shutdown would wait for them.
+	s.stop(connect.NewError(connect.CodeUnavailable, "going away"))
+	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+	defer cancel()
+	if s.http.Shutdown(within) != nil {
+		err = errors.Join(err, s.http.Close())
+	}
+	if s.admin.Shutdown(within) != nil {
+		err = errors.Join(err, s.admin.Close())
+	}
+	serving.Wait()
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+func (s *Server) servePort() error {
+	if s.cfg.TLS() {
+		return s.http.ServeTLS(s.port, s.cfg.TLSCert, s.cfg.TLSKey)
+	}
+	return s.http.Serve(s.port)
+}
+
+// printClaim shows the way in to whoever started a server without an owner. It
+// goes to the terminal and never to the log.
+func (s *Server) printClaim(ctx context.Context) error {
+	if s.cfg.InProcess || s.app.Claimed(ctx) {
+		return nil
+	}
+	made, err := s.app.CreateClaimLink(ctx, policy.Principal{Kind: policy.Operator}, app.CreateClaimLink{})
+	if err != nil {
+		return fmt.Errorf("claim link: %w", err)
+	}
+	link := admin.LinkOf(made, s.url)
+	_, err = fmt.Fprintf(s.cfg.Terminal, "This server has no owner yet. Claim it within %s:\n\n  %s\n\n",
+		s.cfg.Limits.ClaimLife, link.URL)
+	return err
+}
+
+// close ends what was opened; all of it may be missing.
+func (s *Server) close() error {
+	var err error
+	if s.stop != nil {
+		s.stop(nil)
+	}
+	for _, l := range []net.Listener{s.port, s.socket} {
+		if l == nil {
+			continue
+		}
+		if e := l.Close(); e != nil && !errors.Is(e, net.ErrClosed) {
+			err = errors.Join(err, e)
+		}
+	}
+	if s.lanes.close != nil {
+		s.lanes.close()
+	}
+	if s.store != nil {
+		err = errors.Join(err, s.store.Close())
+	}
+	return err
+}
