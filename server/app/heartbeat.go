@@ -38,11 +38,7 @@ func (a *App) Heartbeat(ctx context.Context, p policy.Principal, c Heartbeat) (H
 			return err
 		}
 		held, result.Until = s, s.Lease.Until
-		th, err := tx.Thread(s.Thread)
-		if err != nil {
-			return err
-		}
-		return tx.PutThread(th, true) // chatter since the last header shows now
+		return showThread(tx, s.Thread)
 	})
 	if err != nil {
 		return result, err

@@ -33,7 +33,20 @@ func (a *App) stepTask(tx *store.Tx, s task.State, c task.Command) (task.State, 
 	if next.Phase.Terminal() {
 		return next, a.endTask(tx, next)
 	}
+	if s.Phase == task.Running && next.Phase != task.Running {
+		return next, showThread(tx, next.Thread)
+	}
 	return next, nil
+}
+
+// showThread lets lists see what was said since the last header: nobody might
+// say anything more that would show it.
+func showThread(tx *store.Tx, id string) error {
+	th, err := tx.Thread(id)
+	if err != nil {
+		return err
+	}
+	return tx.PutThread(th, true)
 }
 
 // endTask does what the end of a task means for everything around it: its
