@@ -44,8 +44,8 @@ func fill(v reflect.Value, src source) {
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		for i := range v.NumField() {
-			fill(v.Field(i), src)
+		for _, field := range v.Fields() {
+			fill(field, src)
 		}
 	case reflect.Pointer:
 		if src.present() {

@@ -200,13 +200,13 @@ type TaskToken struct {
 
 // AuditEntry is one link of an account's chain.
 type AuditEntry struct {
-	Seq     uint64
-	Prev    []byte
-	Time    time.Time
-	Actor   string
-	Kind    string
-	Subject string
-	Outcome string
+	Seq     uint64    `json:"seq"`
+	Prev    []byte    `json:"prev"`
+	Time    time.Time `json:"time"`
+	Actor   string    `json:"actor"`
+	Kind    string    `json:"kind"`
+	Subject string    `json:"subject"`
+	Outcome string    `json:"outcome"`
 }
 
 // Idempotent is the remembered result of a write: the hash of the command and

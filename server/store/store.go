@@ -3,9 +3,9 @@ package store
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/beckon-dev/beckon/sync/changelog"
@@ -168,12 +168,9 @@ type Tx struct {
 
 // Touch names something that waiters of this commit should look at again.
 func (t *Tx) Touch(topic string) {
-	for _, have := range t.commit.Topics {
-		if have == topic {
-			return
-		}
+	if !slices.Contains(t.commit.Topics, topic) {
+		t.commit.Topics = append(t.commit.Topics, topic)
 	}
-	t.commit.Topics = append(t.commit.Topics, topic)
 }
 
 // finish writes what follows from everything else: counters, scope rows and
@@ -199,12 +196,4 @@ func missing[T any](v T, found bool, err error) (T, error) {
 		err = ErrNotFound
 	}
 	return v, err
-}
-
-// ignoreMissing is for rows that may be absent.
-func ignoreMissing(err error) error {
-	if errors.Is(err, ErrNotFound) {
-		return nil
-	}
-	return err
 }

@@ -131,7 +131,7 @@ func signals(t *testing.T, w *world) {
 	expect(t, "left", got, []uint64{255, 300})
 }
 
-func decisionsOf(t *testing.T, w *world) {
+func decisionsOf(_ *testing.T, w *world) {
 	w.update(func(tx *store.Tx) error {
 		for id, status := range map[string]decision.Status{"dec_1": decision.Pending, "dec_2": decision.Resolved, "dec_3": decision.Pending} {
 			if err := tx.PutDecision(decision.State{ID: id, Task: "tsk_1", Thread: theThread, Status: status}); err != nil {
