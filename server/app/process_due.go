@@ -93,10 +93,10 @@ func (a *App) expireDecision(tx *store.Tx, id string) error {
 	if err != nil {
 		return err
 	}
-	if d, err = a.stepDecision(tx, d, decision.Expire{}); err != nil {
+	if d, err = a.stepDecision(tx, d, decision.Expire{}, actorServer); err != nil {
 		return err
 	}
-	if d, err = a.stepDecision(tx, d, decision.ExpireGrants{}); err != nil {
+	if d, err = a.stepDecision(tx, d, decision.ExpireGrants{}, actorServer); err != nil {
 		return err
 	}
 	return tx.PutDecision(d)

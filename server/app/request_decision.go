@@ -138,12 +138,18 @@ func (a *App) requestDecision(tx *store.Tx, p policy.Principal, c RequestDecisio
 		return d, err
 	}
 	for _, other := range open {
-		if other.Asked == d.Asked && other.ID != c.Supersedes {
+		if other.Asked == d.Asked && other.ID != c.Supersedes && other.Open(tx.Now()) {
 			return other, tx.PutAskedAs(s.ID, c.Name, other.ID)
 		}
 	}
-	if err := a.supersede(tx, s, c.Supersedes); err != nil {
-		return d, err
+	if c.Supersedes != "" {
+		if err := a.supersede(tx, p, s, c.Supersedes); err != nil {
+			return d, err
+		}
+		// The old card makes room for the new one.
+		if open, err = tx.OpenDecisions(s.ID); err != nil {
+			return d, err
+		}
 	}
 	if err := a.openQuota(tx, len(open)); err != nil {
 		return d, err
@@ -182,15 +188,12 @@ func deniedBefore(tx *store.Read, id string, d decision.State) error {
 	return nil
 }
 
-func (a *App) supersede(tx *store.Tx, s task.State, id string) error {
-	if id == "" {
-		return nil
-	}
+func (a *App) supersede(tx *store.Tx, p policy.Principal, s task.State, id string) error {
 	old, err := tx.Decision(id)
 	if err != nil || old.Task != s.ID {
 		return &FieldError{Field: "supersedes", Reason: "UNKNOWN_DECISION"}
 	}
-	_, err = a.stepDecision(tx, old, decision.Close{To: decision.Superseded, Reason: "A newer question took its place."})
+	_, err = a.stepDecision(tx, old, decision.Close{To: decision.Superseded, Reason: "A newer question took its place."}, p.ID())
 	return err
 }
 

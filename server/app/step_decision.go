@@ -8,13 +8,14 @@ import (
 )
 
 // stepDecision carries out one command on a decision, other than an answer,
-// with everything that follows from it in the same transaction.
-func (a *App) stepDecision(tx *store.Tx, d decision.State, c decision.Command) (decision.State, error) {
+// with everything that follows from it in the same transaction. by is who does
+// it, for the audit.
+func (a *App) stepDecision(tx *store.Tx, d decision.State, c decision.Command, by string) (decision.State, error) {
 	events, _, err := decision.Decide(d, c, tx.Now())
 	if err != nil || len(events) == 0 {
 		return d, err
 	}
-	return a.applyDecision(tx, d, events, actorServer)
+	return a.applyDecision(tx, d, events, by)
 }
 
 // applyDecision stores what events make of a decision. A decision that was

@@ -58,10 +58,10 @@ func (a *App) endTask(tx *store.Tx, s task.State) error {
 		return err
 	}
 	for _, d := range asked {
-		if _, err := a.stepDecision(tx, d, decision.Close{To: decision.Canceled, Reason: "The task has ended."}); err != nil {
+		if _, err := a.stepDecision(tx, d, decision.Close{To: decision.Canceled, Reason: "The task has ended."}, actorServer); err != nil {
 			return err
 		}
-		if _, err := a.stepDecision(tx, d, decision.VoidGrants{}); err != nil {
+		if _, err := a.stepDecision(tx, d, decision.VoidGrants{}, actorServer); err != nil {
 			return err
 		}
 	}
@@ -213,7 +213,7 @@ func (a *App) acknowledge(tx *store.Tx, s task.State, ids []uint64) error {
 		if err != nil {
 			return err
 		}
-		if _, err := a.stepDecision(tx, d, decision.Deliver{}); err != nil {
+		if _, err := a.stepDecision(tx, d, decision.Deliver{}, s.Agent); err != nil {
 			return err
 		}
 	}

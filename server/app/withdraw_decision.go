@@ -37,7 +37,7 @@ func (a *App) WithdrawDecision(ctx context.Context, p policy.Principal, id strin
 		if _, err := workTask(tx.Read, p, d.Task, store.ScopeDecisionRequest); err != nil {
 			return err
 		}
-		d, err = a.stepDecision(tx, d, decision.Close{To: decision.Withdrawn, Reason: reason})
+		d, err = a.stepDecision(tx, d, decision.Close{To: decision.Withdrawn, Reason: reason}, p.ID())
 		return err
 	})
 	return d, err

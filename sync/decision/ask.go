@@ -2,6 +2,7 @@ package decision
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -69,6 +70,9 @@ func askItem(kind Kind, it Item, i int) (Item, Class, error) {
 		return it, 0, invalid("NOT_ALLOWED", "items[%d].action", i)
 	case it.Action == nil && it.Question == "":
 		return it, 0, invalid("MISSING", "items[%d].question", i)
+	case it.Action != nil && len(it.Action.ArgsJSON) == 0:
+		// A person who is shown no arguments has nothing to decide about.
+		return it, 0, invalid("MISSING", "items[%d].action.args_json", i)
 	case it.Action != nil:
 		class = Outward // no class given
 		if it.Action.Class != nil {
@@ -79,6 +83,7 @@ func askItem(kind Kind, it Item, i int) (Item, Class, error) {
 	if len(it.Options) == 0 {
 		it.Options = defaultOptions(kind)
 	}
+	it.Options = slices.Clone(it.Options) // the caller's stay as they were asked
 	return it, class, askOptions(kind, it.Options, i)
 }
 
