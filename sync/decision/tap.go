@@ -30,9 +30,14 @@ func TapAnswer(s State, v Verb) ([]AnswerItem, bool) {
 	if yes == "" || no == "" {
 		return nil, false
 	}
-	chosen := yes
-	if v == Deny {
-		chosen = no
+	chosen := no
+	switch v {
+	case Approve:
+		chosen = yes
+	case Deny:
+	default:
+		// A verb of another version must not come to mean yes.
+		return nil, false
 	}
 	return []AnswerItem{{Item: s.Items[0].ID, Options: []string{chosen}}}, true
 }
