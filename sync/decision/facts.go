@@ -35,9 +35,10 @@ func drawFacts(a Action, class Class) []Fact {
 
 // literal is a string's text, or the JSON of anything else.
 func literal(raw []byte) string {
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		return s
+	// A null decodes into a string as well, and would be shown as an empty one.
+	var s *string
+	if json.Unmarshal(raw, &s) == nil && s != nil {
+		return *s
 	}
 	var compact bytes.Buffer
 	if json.Compact(&compact, raw) == nil {
