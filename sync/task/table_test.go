@@ -27,7 +27,7 @@ func at(p task.Phase, h task.HoldKind) task.State {
 	}
 	switch p {
 	case task.Running:
-		s.Lease = task.Lease{ID: held, ClaimID: "claim-held", Length: time.Minute, Until: now.Add(time.Minute)}
+		s.Lease = task.Lease{ID: held, ClaimID: "claim-held", Length: time.Minute, Until: now.Add(20 * time.Second)}
 	case task.Waiting:
 		s.Wait = task.Wait{Mode: task.All, Decisions: []string{"d1", "d2"}}
 	case task.Completed:
@@ -76,6 +76,7 @@ func rows() []row {
 	return []row{
 		{"Claim", "new", task.Claim{Lease: lease(other, "claim-other")}, nil, [4]string{onlyFree, "refused", "refused", "refused"}},
 		{"", "same claim id", task.Claim{Lease: lease(other, "claim-held")}, nil, [4]string{onlyFree, "RUNNING", "refused", "refused"}},
+		{"", "no claim id", task.Claim{Lease: lease(other, "")}, nil, [4]string{onlyFree, "refused", "refused", "refused"}},
 		{"Heartbeat etc.", "heartbeat", task.Heartbeat{Lease: held}, nil, kept},
 		{"", "other lease", task.Heartbeat{Lease: other}, nil, lost},
 		{"Heartbeat etc.", "checkpoint", task.SaveCheckpoint{Lease: held, Expected: 4}, nil, kept},
