@@ -36,7 +36,7 @@ func TestFirstRun(t *testing.T) {
 	if !h.app.Claimed(t.Context()) {
 		t.Error("not claimed after a claim")
 	}
-	if inst := h.installation(d); inst.State != store.InstallationActive || inst.Label != "Newcomer" {
+	if inst := h.storedDevice(d); inst.State != store.InstallationActive || inst.Label != "Newcomer" {
 		t.Errorf("the first installation is %+v", inst)
 	}
 	if r.Account != link.Account {

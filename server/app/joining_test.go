@@ -138,7 +138,7 @@ func (h *harness) exchange(d device, token credential.Token, attempt string) app
 	return app.RefreshToken{Token: token.Secret(), Attempt: attempt, Proof: signature}
 }
 
-func (h *harness) installation(d device) store.Installation {
+func (h *harness) storedDevice(d device) store.Installation {
 	h.t.Helper()
 	var inst store.Installation
 	h.view(d.Account, func(tx *store.Read) (err error) {

@@ -92,12 +92,12 @@ func TestPairingBySettingUp(t *testing.T) {
 	h := newEmptyHarness(t)
 	first, _ := h.claimServer()
 	d, _ := h.pair(first, store.PlatformAndroid)
-	if inst := h.installation(d); inst.State != store.InstallationActive {
+	if inst := h.storedDevice(d); inst.State != store.InstallationActive {
 		t.Errorf("paired within the window of the claim: state %d", inst.State)
 	}
 	h.clock.Advance(30 * time.Minute)
 	late, _ := h.pair(first, store.PlatformAndroid)
-	if inst := h.installation(late); inst.State != store.InstallationProbation {
+	if inst := h.storedDevice(late); inst.State != store.InstallationProbation {
 		t.Errorf("paired after the window: state %d", inst.State)
 	}
 }

@@ -36,7 +36,7 @@ func TestUnlockTerminal(t *testing.T) {
 	}
 	until, err := h.app.UnlockTerminal(t.Context(), h.phone.Principal, terminal.Installation, o.Digits)
 	check(t, err)
-	if got := h.installation(terminal).UnlockUntil; !got.Equal(until) || until.Sub(h.clock.Now()) != 15*time.Minute {
+	if got := h.storedDevice(terminal).UnlockUntil; !got.Equal(until) || until.Sub(h.clock.Now()) != 15*time.Minute {
 		t.Errorf("unlocked until %v, stored %v", until, got)
 	}
 	_, err = h.app.UnlockTerminal(t.Context(), h.phone.Principal, terminal.Installation, o.Digits)
