@@ -192,7 +192,11 @@ func (a *App) answer(tx *store.Tx, p policy.Principal, c AnswerDecision, shown v
 		return AnswerResult{}, err
 	}
 	if len(events) > 0 {
-		if d, err = a.applyDecision(tx, d, events, inst.ID); err != nil {
+		by := inst.ID
+		if outcome != decision.Applied {
+			by = actorServer // time closed it; an answer that came too late did not
+		}
+		if d, err = a.applyDecision(tx, d, events, by); err != nil {
 			return AnswerResult{}, err
 		}
 	}
