@@ -53,11 +53,11 @@ func showThread(tx *store.Tx, id string) error {
 // questions close, its grants are void, its thread shows how it ended, and a
 // person is called if there is a reason to.
 func (a *App) endTask(tx *store.Tx, s task.State) error {
-	asked, err := tx.DecisionsOf(s.ID, 1<<20)
+	unsettled, err := tx.UnsettledDecisions(s.ID)
 	if err != nil {
 		return err
 	}
-	for _, d := range asked {
+	for _, d := range unsettled {
 		if _, err := a.stepDecision(tx, d, decision.Close{To: decision.Canceled, Reason: "The task has ended."}, actorServer); err != nil {
 			return err
 		}

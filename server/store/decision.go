@@ -1,6 +1,8 @@
 package store
 
 import (
+	"slices"
+
 	"github.com/beckon-dev/beckon/sync/changelog"
 	"github.com/beckon-dev/beckon/sync/decision"
 )
@@ -31,6 +33,14 @@ func (r *Read) DecisionsOf(task string, n int) ([]decision.State, error) {
 
 // OpenDecisions lists the open decisions of a task, newest first.
 func (r *Read) OpenDecisions(task string) ([]decision.State, error) {
+	all, err := r.UnsettledDecisions(task)
+	return slices.DeleteFunc(all, func(d decision.State) bool { return d.Status != decision.Pending }), err
+}
+
+// UnsettledDecisions lists what the end of a task has to close, newest first:
+// open decisions, and closed ones whose grants are still armed. A task that
+// asked ten thousand questions ends as quickly as one that asked two.
+func (r *Read) UnsettledDecisions(task string) ([]decision.State, error) {
 	return r.decisions(tabOpen, task, 1<<20)
 }
 
@@ -66,7 +76,7 @@ func (t *Tx) PutDecision(s decision.State) error {
 	if err := t.w.Put(tabAsked, accountKey(t.account, s.Task, s.ID), []byte{1}); err != nil {
 		return err
 	}
-	if err := t.setOpen(s, open); err != nil {
+	if err := t.setUnsettled(s, open || armed(s)); err != nil {
 		return err
 	}
 	if err := t.setAttention(attentionDecision, s.ID, open); err != nil {
@@ -82,9 +92,13 @@ func (t *Tx) PutDecision(s decision.State) error {
 	return publishAs(t, changelog.AccountScope, entDecisionHeader, s.ID, decisionHeader(s))
 }
 
-func (t *Tx) setOpen(s decision.State, open bool) error {
+func armed(s decision.State) bool {
+	return slices.ContainsFunc(s.Grants, func(g decision.Grant) bool { return g.State == decision.Armed })
+}
+
+func (t *Tx) setUnsettled(s decision.State, unsettled bool) error {
 	key := accountKey(t.account, s.Task, s.ID)
-	if open {
+	if unsettled {
 		return t.w.Put(tabOpen, key, []byte{1})
 	}
 	return t.w.Delete(tabOpen, key)

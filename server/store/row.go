@@ -49,7 +49,7 @@ const (
 	tabThreadOf  Table = "threadof"  // account, decision → thread
 	tabTasksOf   Table = "tasksof"   // account, thread, task
 	tabAsked     Table = "asked"     // account, task, decision
-	tabOpen      Table = "open"      // account, task, decision: the open ones
+	tabOpen      Table = "open"      // account, task, decision: open, or with armed grants
 	tabAskKey    Table = "askkey"    // account, task, "ask"/"item", agent's own name → decision or item
 	tabDenied    Table = "denied"    // account, task, digest
 	tabItemID    Table = "itemid"    // account, thread, position → item
