@@ -1,0 +1,104 @@
+package beckon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	v1 "github.com/beckon-dev/beckon/proto/gen/beckon/v1"
+	"github.com/beckon-dev/beckon/sync/proof"
+)
+
+// ErrNoOption is returned for an option that the question does not have.
+var ErrNoOption = errors.New("beckon: the question has no such option")
+
+// Answer is what a person says to a decision they were shown.
+type Answer struct {
+	// Items has one entry per item of the decision; see [Choose].
+	Items []*v1.AnswerItem
+	// Evidence names what the person has opened in full.
+	Evidence []proof.Digest
+	// Surface is where they answer.
+	Surface v1.Surface
+	// Interactive is for terminals: a real one asked, with no task token in
+	// reach. Unlocked is for phones.
+	Interactive, Unlocked bool
+	// Approval signs with the approval key; the person has been asked for it.
+	Approval bool
+	// Key names the answer; a new one is drawn when empty. Repeats of one
+	// answer keep it.
+	Key string
+	// Tap is the tap token of a notification's button, which then stands for
+	// the credential.
+	Tap string
+}
+
+// Choose is the answer that picks one option of a decision with one item.
+// Errors: [ErrNoOption].
+func Choose(d *v1.Decision, option, text string) ([]*v1.AnswerItem, error) {
+	if len(d.GetItems()) != 1 {
+		return nil, fmt.Errorf("%w: it has %d items, and each needs its own answer", ErrNoOption, len(d.GetItems()))
+	}
+	item := d.GetItems()[0]
+	for _, o := range item.GetOptions() {
+		if o.GetId() == option {
+			return []*v1.AnswerItem{{ItemId: item.GetId(), OptionIds: []string{option}, Text: text}}, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: %q", ErrNoOption, option)
+}
+
+// Answer signs an answer to the card as it was shown and sends it. Losing is an
+// outcome, never an error: see AnswerOutcome. Errors: [ErrNoApprovalKey],
+// [*proof.InputError] for an answer that cannot be signed, [*Error].
+func (p *Person) Answer(ctx context.Context, d *v1.Decision, a Answer) (*v1.AnswerDecisionResponse, error) {
+	if a.Key == "" {
+		a.Key = NewID()
+	}
+	req := &v1.AnswerDecisionRequest{
+		DecisionId: d.GetId(), Revision: d.GetRevision(), AskedDigest: d.GetAskedDigest(),
+		AnswerKey: a.Key, Items: a.Items, Surface: a.Surface, Interactive: a.Interactive, Unlocked: a.Unlocked,
+	}
+	key := p.key
+	if a.Approval {
+		var err error
+		if key, err = p.approvalKey(); err != nil {
+			return nil, err
+		}
+	}
+	tuple, err := p.answerTuple(d, a)
+	if err != nil {
+		return nil, err
+	}
+	req.ViewDigest = tuple.View[:]
+	if req.Proof, err = proof.SignAnswer(key, tuple); err != nil {
+		return nil, err
+	}
+	api := p.API
+	if a.Tap != "" {
+		api = p.plain(fixed(a.Tap))
+	}
+	return api.Decisions.AnswerDecision(ctx, req)
+}
+
+func (p *Person) answerTuple(d *v1.Decision, a Answer) (proof.AnswerTuple, error) {
+	tuple := proof.AnswerTuple{
+		ServerID: p.who.ServerID, Account: p.who.Account, Installation: p.who.Installation,
+		Decision: d.GetId(), Revision: uint64(d.GetRevision()), AnswerKey: a.Key,
+	}
+	if len(d.GetAskedDigest()) != len(tuple.Asked) {
+		return tuple, proof.ErrDigest
+	}
+	copy(tuple.Asked[:], d.GetAskedDigest())
+	view, err := proof.ViewDigest(d.GetId(), tuple.Revision, a.Evidence)
+	if err != nil {
+		return tuple, err
+	}
+	items := make([]proof.AnswerItem, len(a.Items))
+	for i, it := range a.Items {
+		items[i] = proof.AnswerItem{ItemID: it.GetItemId(), OptionIDs: it.GetOptionIds(), Text: it.GetText()}
+	}
+	tuple.View = view
+	tuple.Answer, err = proof.AnswerDigest(items)
+	return tuple, err
+}

@@ -1,0 +1,56 @@
+package beckon
+
+import (
+	"connectrpc.com/connect/v2"
+
+	"github.com/beckon-dev/beckon/proto/gen/beckon/v1/beckonv1connect"
+)
+
+// API is the services of one server, with the credential of one caller. Every
+// error of every call has an [*Error] in its chain.
+type API struct {
+	Account       beckonv1connect.AccountServiceClient
+	Addresses     beckonv1connect.AddressServiceClient
+	Agents        beckonv1connect.AgentServiceClient
+	Decisions     beckonv1connect.DecisionServiceClient
+	Installations beckonv1connect.InstallationServiceClient
+	Items         beckonv1connect.ItemServiceClient
+	Pairing       beckonv1connect.PairingServiceClient
+	Sync          beckonv1connect.SyncServiceClient
+	Tasks         beckonv1connect.TaskServiceClient
+	Threads       beckonv1connect.ThreadServiceClient
+	Tokens        beckonv1connect.TokenServiceClient
+
+	close func()
+}
+
+// Close gives idle connections back. Calls in flight go on.
+func (a *API) Close() { a.close() }
+
+// newAPI makes the services over an open transport.
+func newAPI(transport connect.Transport, release func(), retry Retry, creds credentials) *API {
+	c := connect.NewClient(transport, caller{retry: retry.withDefaults(), creds: creds}.intercept)
+	return &API{
+		Account:       beckonv1connect.NewAccountServiceClient(c),
+		Addresses:     beckonv1connect.NewAddressServiceClient(c),
+		Agents:        beckonv1connect.NewAgentServiceClient(c),
+		Decisions:     beckonv1connect.NewDecisionServiceClient(c),
+		Installations: beckonv1connect.NewInstallationServiceClient(c),
+		Items:         beckonv1connect.NewItemServiceClient(c),
+		Pairing:       beckonv1connect.NewPairingServiceClient(c),
+		Sync:          beckonv1connect.NewSyncServiceClient(c),
+		Tasks:         beckonv1connect.NewTaskServiceClient(c),
+		Threads:       beckonv1connect.NewThreadServiceClient(c),
+		Tokens:        beckonv1connect.NewTokenServiceClient(c),
+		close:         release,
+	}
+}
+
+// Anonymous is for the calls that need no credential.
+func Anonymous(opts Options) (*API, error) {
+	transport, release, err := opts.transport()
+	if err != nil {
+		return nil, err
+	}
+	return newAPI(transport, release, opts.Retry, anonymous{}), nil
+}
