@@ -1,0 +1,153 @@
+package phone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	v1 "github.com/beckon-dev/beckon/proto/gen/beckon/v1"
+	"github.com/beckon-dev/beckon/sync/proof"
+)
+
+// ErrPairing answers a pairing that ended without letting the phone in: the
+// digits were wrong, or time was up.
+var ErrPairing = errors.New("phone: the pairing was not confirmed")
+
+// pairWait is how long one GetPairing stays open; 25 s is the most.
+const pairWait = 20 * time.Second
+
+// Pair redeems a typed code at a server, hands the four digits to show, waits
+// until a person has typed them on the offering device, and registers for
+// pushes. What the phone belonged to before is forgotten only then. caPEM
+// replaces the system's roots. Errors: ErrServer, ErrPairing, those of the
+// server.
+func (a *App) Pair(ctx context.Context, base, caPEM, code string, show func(digits string)) error {
+	srv, err := dial(base, caPEM)
+	if err != nil {
+		return err
+	}
+	next := State{Server: base, ServerCA: caPEM}
+	tokens, err := a.join(ctx, srv, &next, code, show)
+	if err != nil {
+		srv.close()
+		return err
+	}
+	if err := a.become(srv, next, tokens); err != nil {
+		return err
+	}
+	a.tell(Event{Kind: Paired})
+	if err := a.Register(ctx); err != nil {
+		return err
+	}
+	return a.Sync(ctx)
+}
+
+// join walks through the pairing with keys made for it.
+func (a *App) join(ctx context.Context, srv *server, next *State, code string, show func(string)) (*v1.Tokens, error) {
+	device, err := a.newInstallation(next)
+	if err != nil {
+		return nil, err
+	}
+	redeemed, err := srv.pairing.RedeemPairing(ctx, &v1.RedeemPairingRequest{Code: code, Installation: device})
+	if err != nil {
+		return nil, fmt.Errorf("phone: redeem the code: %w", err)
+	}
+	a.tell(Event{Kind: Offered})
+	show(redeemed.GetDigits())
+	ctx, cancel := context.WithDeadline(ctx, redeemed.GetExpireTime().AsTime().Add(callLimit))
+	defer cancel()
+	known := v1.PairingState_PAIRING_STATE_REDEEMED
+	for {
+		var res *v1.GetPairingResponse
+		err := insistFor(ctx, pairWait+callLimit, func(ctx context.Context) error {
+			var err error
+			res, err = srv.pairing.GetPairing(ctx, &v1.GetPairingRequest{
+				OfferId: redeemed.GetOfferId(), RedeemSecret: redeemed.GetRedeemSecret(),
+				KnownState: known, Wait: durationpb.New(pairWait),
+			})
+			return err
+		})
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("phone: wait for the digits: %w", err)
+		case res.GetState() == v1.PairingState_PAIRING_STATE_DEAD:
+			return nil, ErrPairing
+		case res.GetTokens() != nil:
+			next.ServerID, next.Account = res.GetServerId(), res.GetAccountId()
+			next.Installation = res.GetInstallation().GetId()
+			return res.GetTokens(), nil
+		case ctx.Err() != nil:
+			return nil, ErrPairing
+		}
+	}
+}
+
+// newInstallation makes the two keys of a phone and what it says of itself.
+func (a *App) newInstallation(next *State) (*v1.NewInstallation, error) {
+	out := &v1.NewInstallation{
+		Platform: v1.Platform_PLATFORM_IOS, Label: a.cfg.Device.Name(), AppId: a.cfg.AppID, Locale: "en",
+	}
+	for _, k := range []struct{ public, private *[]byte }{
+		{&out.PublicKey, &next.InstallKey}, {&out.ApprovalKey, &next.ApprovalKey},
+	} {
+		key, der, err := newKey()
+		if err != nil {
+			return nil, err
+		}
+		*k.private = der
+		if *k.public, err = proof.MarshalPublicKey(&key.PublicKey); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// become makes the phone the new installation and forgets the old one.
+func (a *App) become(srv *server, next State, tokens *v1.Tokens) error {
+	a.reading.Lock()
+	defer a.reading.Unlock()
+	a.renewing.Lock()
+	defer a.renewing.Unlock()
+	next.Refresh = tokens.GetRefreshToken()
+	if err := a.change(func(s *State) { *s = next }); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	old := a.server
+	a.server, a.token, a.tokenEnds = srv, tokens.GetAccessToken(), tokens.GetAccessExpireTime().AsTime()
+	a.opened = nil
+	a.mu.Unlock()
+	clear(a.views)
+	old.close()
+	return nil
+}
+
+// Register tells the server where pushes for this phone go, as an app does at
+// every start, and learns which pushes are its own.
+func (a *App) Register(ctx context.Context) error {
+	env := v1.ApnsEnvironment_APNS_ENVIRONMENT_SANDBOX
+	if a.cfg.Production {
+		env = v1.ApnsEnvironment_APNS_ENVIRONMENT_PRODUCTION
+	}
+	var res *v1.PutAddressResponse
+	err := insist(ctx, func(ctx context.Context) error {
+		return a.do(ctx, func(ctx context.Context, srv *server) error {
+			var err error
+			res, err = srv.addresses.PutAddress(ctx, &v1.PutAddressRequest{
+				Kind: v1.AddressKind_ADDRESS_KIND_APNS, Token: a.cfg.DeviceToken, Environment: env, Topic: a.cfg.Topic,
+			})
+			return err
+		})
+	})
+	if err == nil {
+		err = a.change(func(s *State) { s.AccountTag = res.GetAccountTag() })
+	}
+	if err != nil {
+		return fmt.Errorf("phone: register for pushes: %w", err)
+	}
+	a.tell(Event{Kind: Registered})
+	return nil
+}

@@ -1,0 +1,238 @@
+package phone
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
+	v1 "github.com/beckon-dev/beckon/proto/gen/beckon/v1"
+	"github.com/beckon-dev/beckon/push/emulator/device"
+)
+
+var (
+	// ErrForeign answers a push that is for another account: the phone may have
+	// changed hands.
+	ErrForeign = errors.New("phone: the push is for another account")
+	// ErrMalformed answers a push without a payload that the app can read.
+	ErrMalformed = errors.New("phone: the push carries nothing the app can read")
+	// ErrNoButton answers a tap on a button that is not there.
+	ErrNoButton = errors.New("phone: the alert has no such button")
+)
+
+// Alert is one alert on the lock screen as the app sees it.
+type Alert struct {
+	Phone string `json:"phone"`
+	// Key names it on the screen, ID is the vendor's name of the delivery.
+	Key string `json:"key"`
+	ID  string `json:"id"`
+
+	Title string `json:"title"`
+	Body  string `json:"body,omitempty"`
+	// Push is decision or result; empty for what the app itself put up.
+	Push     string `json:"push,omitempty"`
+	Thread   string `json:"thread,omitempty"`
+	Task     string `json:"task,omitempty"`
+	Decision string `json:"decision,omitempty"`
+	Revision uint32 `json:"revision,omitempty"`
+	// Buttons are the verbs that can be tapped now.
+	Buttons []string `json:"buttons,omitempty"`
+	// Badge is the number on the icon.
+	Badge int `json:"badge"`
+	// Again: the same delivery was seen before.
+	Again bool `json:"again,omitempty"`
+}
+
+// payload reads what travels for the app. The alert is strict: what this app does
+// not know would be news in the contract.
+func payload(n device.Notification) (*v1.PushPayload, error) {
+	var body struct {
+		Beckon json.RawMessage `json:"beckon"`
+	}
+	out := &v1.PushPayload{}
+	if json.Unmarshal(n.Payload, &body) != nil || len(body.Beckon) == 0 || protojson.Unmarshal(body.Beckon, out) != nil || out.GetV() != 1 {
+		return nil, ErrMalformed
+	}
+	return out, nil
+}
+
+// mine is payload for pushes of the account this phone belongs to.
+func (a *App) mine(n device.Notification) (*v1.PushPayload, error) {
+	p, err := payload(n)
+	if err != nil {
+		return nil, err
+	}
+	if tag := a.State().AccountTag; tag == "" || p.GetAccount() != tag {
+		return nil, ErrForeign
+	}
+	return p, nil
+}
+
+// drawn lists the buttons that the app registers under each category.
+func drawn(category string) []string {
+	switch category {
+	case "BECKON_DECISION_APPROVE":
+		return []string{Approve, Deny}
+	case "BECKON_DECISION_DENY":
+		return []string{Deny}
+	default:
+		return nil
+	}
+}
+
+// buttons are the verbs that an alert shows: drawn by its category, carried by
+// its payload, and not past their time.
+func buttons(n device.Notification, p *v1.PushPayload, now time.Time) []string {
+	if p.GetExpireTime() != nil && !now.Before(p.GetExpireTime().AsTime()) {
+		return nil
+	}
+	var out []string
+	for _, verb := range drawn(n.Category) {
+		if _, ok := tokenOf(p, verb); ok {
+			out = append(out, verb)
+		}
+	}
+	return out
+}
+
+func tokenOf(p *v1.PushPayload, verb string) (string, bool) {
+	for _, action := range p.GetActions() {
+		if action.GetVerb() == verb {
+			return action.GetToken(), true
+		}
+	}
+	return "", false
+}
+
+func pushKind(p *v1.PushPayload) string {
+	switch p.GetKind() {
+	case v1.PushKind_PUSH_KIND_DECISION_REQUIRED:
+		return "decision"
+	case v1.PushKind_PUSH_KIND_RESULT_READY:
+		return "result"
+	default:
+		return ""
+	}
+}
+
+// Screen is what the app has on the lock screen, oldest first.
+func (a *App) Screen() []Alert {
+	shown := a.cfg.Device.Shown(a.cfg.Topic)
+	out := make([]Alert, 0, len(shown))
+	for _, s := range shown {
+		out = append(out, a.alert(s.Key, s.Notification))
+	}
+	return out
+}
+
+func (a *App) alert(key string, n device.Notification) Alert {
+	out := Alert{
+		Phone: a.Name(), Key: key, ID: n.ID, Title: n.Title, Body: n.Body,
+		Badge: a.cfg.Device.Badge(a.cfg.Topic),
+	}
+	if p, err := payload(n); err == nil {
+		out.Push, out.Thread, out.Task = pushKind(p), p.GetThread(), p.GetTask()
+		out.Decision, out.Revision = p.GetDecision(), p.GetRevision()
+		out.Buttons = buttons(n, p, a.now())
+	}
+	return out
+}
+
+// event is the beginning of an event about a push.
+func event(kind Kind, n device.Notification, p *v1.PushPayload) Event {
+	return Event{
+		Kind: kind, Delivery: n.ID, Push: pushKind(p), Thread: p.GetThread(), Task: p.GetTask(),
+		Decision: p.GetDecision(), Revision: p.GetRevision(),
+	}
+}
+
+// Receive is called by the system with each push once it is on the screen.
+func (a *App) Receive(ctx context.Context, n device.Notification) {
+	p, err := a.mine(n)
+	if err != nil {
+		a.drop(n, err)
+		return
+	}
+	seen := slices.ContainsFunc(a.history.All(), func(e Event) bool { return e.Kind == Arrived && e.Delivery == n.ID })
+	if err := a.applyBadge(p); err != nil {
+		a.fail(event(Failed, n, p), err)
+	}
+	e := event(Arrived, n, p)
+	badge := a.cfg.Device.Badge(a.cfg.Topic)
+	e.Badge = &badge
+	a.tell(e)
+	key := a.keyOf(n)
+	if a.cfg.Observe != nil {
+		alert := a.alert(key, n)
+		alert.Again = seen
+		a.cfg.Observe(alert)
+	}
+	auto := a.Auto()
+	if slices.Contains(buttons(n, p, a.now()), auto) {
+		_, _ = a.press(ctx, key, auto, true) // told as an event
+		return
+	}
+	limited, cancel := context.WithTimeout(ctx, a.cfg.Window)
+	defer cancel()
+	if err := a.SyncTo(limited, p.GetAsOf()); err != nil && ctx.Err() == nil {
+		a.fail(event(Failed, n, p), err)
+	}
+}
+
+// keyOf finds the name a delivery has on the screen.
+func (a *App) keyOf(n device.Notification) string {
+	for _, s := range a.cfg.Device.Shown(a.cfg.Topic) {
+		if s.ID == n.ID {
+			return s.Key
+		}
+	}
+	return n.Tag
+}
+
+// drop takes a push off the screen that is not this account's, and puts its own
+// number back on the icon.
+func (a *App) drop(n device.Notification, why error) {
+	for _, s := range a.cfg.Device.Shown(a.cfg.Topic) {
+		if s.ID == n.ID {
+			a.cfg.Device.Remove(a.cfg.Topic, s.Key)
+		}
+	}
+	if n.Badge != nil {
+		a.showBadge()
+	}
+	a.tell(Event{Kind: Dropped, Delivery: n.ID, Error: why.Error()})
+}
+
+// applyBadge keeps the newest number. The system has drawn the number of this
+// push already, so that of a late one is put back.
+func (a *App) applyBadge(p *v1.PushPayload) error {
+	b := p.GetBadge()
+	next := Badge{Count: int(b.GetCount()), Epoch: b.GetEpoch(), Version: b.GetVersion()}
+	return a.keepBadge(next)
+}
+
+func (a *App) keepBadge(next Badge) error {
+	if next.newer(a.State().Badge) && next != a.State().Badge {
+		if err := a.change(func(s *State) { s.Badge = next }); err != nil {
+			return err
+		}
+	}
+	a.showBadge()
+	return nil
+}
+
+// showBadge makes the icon show the number held. A zero wipes every alert of the
+// app, so it is set only when nothing is left on the screen.
+func (a *App) showBadge() {
+	want := a.State().Badge.Count
+	if a.cfg.Device.Badge(a.cfg.Topic) == want {
+		return
+	}
+	if want == 0 && len(a.cfg.Device.Shown(a.cfg.Topic)) > 0 {
+		return
+	}
+	a.cfg.Device.SetBadge(a.cfg.Topic, want)
+}
