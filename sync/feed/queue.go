@@ -56,11 +56,13 @@ func (q *Queue) enter(w *Waiter, labels map[string]string) {
 // C receives when there may be a task for this worker.
 func (w *Waiter) C() <-chan struct{} { return w.c }
 
-// Again lines up once more after a wake that found nothing.
+// Again lines up once more after a wake. Do so before looking: a task that comes
+// between a look and lining up would wake nobody. Who has not taken its wake yet
+// has one coming and stays out of line.
 func (w *Waiter) Again(labels map[string]string) {
 	w.queue.mu.Lock()
 	defer w.queue.mu.Unlock()
-	if w.element == nil {
+	if w.element == nil && len(w.c) == 0 {
 		w.queue.enter(w, labels)
 	}
 }
