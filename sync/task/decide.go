@@ -36,7 +36,7 @@ func (e *CheckpointConflictError) Error() string {
 func Decide(s State, c Command, now time.Time) ([]Event, error) {
 	switch c := c.(type) {
 	case Claim:
-		return decideClaim(s, c)
+		return decideClaim(s, c, now)
 	case Stop:
 		return decideStop(s, c, now), nil
 	case Cancel:
@@ -60,17 +60,18 @@ func Decide(s State, c Command, now time.Time) ([]Event, error) {
 func Create(s State, lease Lease, now time.Time) State {
 	s.Phase = Ready
 	s.Hold = Hold{Kind: HoldNone}
-	s.CreateTime = now
+	s.CreateTime, s.HeaderTime = now, now
 	if lease.ID != "" {
 		s.Phase, s.Lease = Running, lease
 	}
 	return s
 }
 
-func decideClaim(s State, c Claim) ([]Event, error) {
+func decideClaim(s State, c Claim, now time.Time) ([]Event, error) {
 	if s.Phase == Running && s.Lease.ClaimID == c.Lease.ClaimID {
-		// The worker did not hear the first answer: the same lease again.
-		return []Event{LeaseExtended{Until: c.Lease.Until}}, nil
+		// The worker did not hear the first answer: the same lease again, with
+		// its own length whatever the repeat asks for.
+		return []Event{LeaseExtended{Until: now.Add(s.Lease.Length)}}, nil
 	}
 	if !s.Claimable() {
 		return nil, ErrNotClaimable

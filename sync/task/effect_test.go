@@ -32,9 +32,9 @@ func TestDecide_LeavesBehind(t *testing.T) {
 		{"claim keeps the count of lost leases", at(task.Ready, task.HoldNone), task.Claim{Lease: lease(other, "c2")}, func(s *task.State) {
 			s.Phase, s.Lease = task.Running, lease(other, "c2")
 		}},
-		{"the same claim id gets the same lease, extended", at(task.Running, task.HoldStop),
+		{"the same claim id gets the same lease, for its own length again", at(task.Running, task.HoldStop),
 			task.Claim{Lease: task.Lease{ID: other, ClaimID: "claim-held", Length: time.Hour, Until: now.Add(time.Hour)}},
-			func(s *task.State) { s.Lease.Until = now.Add(time.Hour) }},
+			func(s *task.State) { s.Lease.Until = now.Add(time.Minute) }},
 		{"heartbeat extends by the lease's length and counts nothing", at(task.Running, task.HoldNone), task.Heartbeat{Lease: held}, func(s *task.State) {
 			s.Lease.Until = now.Add(time.Minute)
 		}},
