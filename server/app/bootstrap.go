@@ -32,11 +32,14 @@ var ErrPage = errors.New("app: page token is not good")
 
 // Bootstrap pages through a scope. The first page reads the position in the
 // same snapshot as its rows, and it rides along unchanged: position first, then
-// data, so nothing that is written in between is missed. Errors: ErrPage,
+// data, so nothing that is written in between is missed. Errors: ErrPage, ErrRevoked,
 // store.ErrNotFound.
 func (a *App) Bootstrap(ctx context.Context, p policy.Principal, c Bootstrap) (BootstrapPage, error) {
 	var page BootstrapPage
 	err := a.store.View(ctx, p.Account, func(tx *store.Read) error {
+		if _, err := device(tx, p); err != nil {
+			return err
+		}
 		if err := scopeExists(tx, c.Scope); err != nil {
 			return err
 		}

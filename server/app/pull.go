@@ -35,13 +35,15 @@ type Delta struct {
 
 // Pull reads what changed since the given cursors, in one snapshot; with a wait
 // it stays open until something has. A cursor that is not good any more is
-// answered by a reset, which is data and no error.
+// answered by a reset, which is data and no error. Error: ErrRevoked, also for a
+// device that was revoked while it waited.
 func (a *App) Pull(ctx context.Context, p policy.Principal, c Pull) ([]Delta, error) {
-	topics := make([]string, len(c.At))
-	for i, at := range c.At {
-		topics[i] = "account:" + p.Account
+	topics := []string{"installation:" + p.Installation}
+	for _, at := range c.At {
 		if at.Scope.Thread != "" {
-			topics[i] = "thread:" + at.Scope.Thread
+			topics = append(topics, "thread:"+at.Scope.Thread)
+		} else {
+			topics = append(topics, "account:"+p.Account)
 		}
 	}
 	var deltas []Delta
@@ -65,6 +67,9 @@ func news(deltas []Delta) bool {
 func (a *App) pull(ctx context.Context, p policy.Principal, c Pull) ([]Delta, error) {
 	deltas := make([]Delta, len(c.At))
 	err := a.store.View(ctx, p.Account, func(tx *store.Read) error {
+		if _, err := device(tx, p); err != nil {
+			return err
+		}
 		left := pageBytes(c.MaxBytes)
 		for i, at := range c.At {
 			d, err := a.delta(tx, at, left)
