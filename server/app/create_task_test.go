@@ -25,7 +25,7 @@ func TestCreateTask_LeavesTaskThreadAndAudit(t *testing.T) {
 	want := task.State{
 		ID: r.Task.ID, Thread: r.Task.Thread, Agent: h.agent.Agent, Title: "Build it", Input: []byte("in"),
 		Labels: map[string]string{"os": "linux"}, Phase: task.Ready, Hold: task.Hold{Kind: task.HoldNone},
-		MaxAttempts: 5, CreateTime: h.clock.Now(),
+		MaxAttempts: 5, CreateTime: h.clock.Now(), HeaderTime: h.clock.Now(),
 	}
 	if diff := cmp.Diff(want, h.task(r.Task.ID)); diff != "" {
 		t.Errorf("stored (-want +got):\n%s", diff)

@@ -70,7 +70,11 @@ func (a *App) loseLease(tx *store.Tx, id string) error {
 	for i, d := range open {
 		pending[i] = d.ID
 	}
-	_, err = a.stepTask(tx, s, task.LoseLease{Lease: s.Lease.ID, Pending: pending})
+	unacked, err := a.unacked(tx.Read, id, task.Wait{Mode: task.Any, Decisions: pending})
+	if err != nil {
+		return err
+	}
+	_, err = a.stepTask(tx, s, task.LoseLease{Lease: s.Lease.ID, Pending: pending, Unacked: unacked})
 	return err
 }
 

@@ -85,6 +85,8 @@ type LoseLease struct {
 	Lease string
 	// Pending are the decisions of this task that are still open.
 	Pending []string
+	// Unacked: a signal that wakes a sleep on Pending is not acknowledged.
+	Unacked bool
 }
 
 func (Claim) command()          {}

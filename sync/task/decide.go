@@ -100,6 +100,11 @@ func decideLoseLease(s State, c LoseLease) []Event {
 		return []Event{CanceledBy{By: s.Hold.By, Reason: s.Hold.Reason}}
 	}
 	if len(c.Pending) > 0 && !s.Wrapped() {
+		if c.Unacked {
+			// What the lost worker was told must reach another one; sleeping
+			// on it would leave a message or an answer unread.
+			return []Event{LeaseLost{}, Readied{}}
+		}
 		return []Event{LeaseLost{}, Slept{Wait{Mode: Any, Decisions: c.Pending}}}
 	}
 	if s.Attempts+1 >= s.MaxAttempts {
