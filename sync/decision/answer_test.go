@@ -60,22 +60,22 @@ func TestAnswer_Fits(t *testing.T) {
 // What the winner chose and wrote makes an answer the same; who and when do not.
 func TestSameAnswer(t *testing.T) {
 	t.Parallel()
-	base := []decision.AnswerItem{{Item: "i", Options: []string{"a", "b"}, Text: "x"}}
+	base := []decision.AnswerItem{{Item: "i", Options: []string{"b", "a"}, Text: "x"}}
 	for _, test := range []struct {
 		name string
 		with []decision.AnswerItem
 		want bool
 	}{
 		{"itself", base, true},
-		{"options in another order", []decision.AnswerItem{{Item: "i", Options: []string{"b", "a"}, Text: "x"}}, true},
+		{"options in another order", []decision.AnswerItem{{Item: "i", Options: []string{"a", "b"}, Text: "x"}}, true},
 		{"other options", []decision.AnswerItem{{Item: "i", Options: []string{"a", "c"}, Text: "x"}}, false},
 		{"fewer options", []decision.AnswerItem{{Item: "i", Options: []string{"a"}, Text: "x"}}, false},
 		{"other words", []decision.AnswerItem{{Item: "i", Options: []string{"a", "b"}, Text: "y"}}, false},
 		{"other item", []decision.AnswerItem{{Item: "j", Options: []string{"a", "b"}, Text: "x"}}, false},
 		{"nothing", nil, false},
 	} {
-		if got := decision.SameAnswer(base, test.with); got != test.want {
-			t.Errorf("%s: %v, want %v", test.name, got, test.want)
+		if got := decision.SameAnswer(base, test.with); got != test.want || decision.SameAnswer(test.with, base) != got {
+			t.Errorf("%s: %v, want %v, and the same the other way", test.name, got, test.want)
 		}
 	}
 }
@@ -90,6 +90,9 @@ func TestDeliver_StampsOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		s = decision.ApplyAll(s, events, now.Add(later))
+	}
+	if s.Answer.Installation != "ins_1" {
+		t.Errorf("answered by %q", s.Answer.Installation)
 	}
 	if !s.Answer.Time.Equal(now) || !s.Answer.DeliverTime.Equal(now.Add(time.Minute)) {
 		t.Errorf("recorded %v, delivered %v", s.Answer.Time, s.Answer.DeliverTime)

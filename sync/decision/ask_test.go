@@ -83,6 +83,15 @@ func TestAsk_Completes(t *testing.T) {
 			},
 		},
 		{
+			"the worst of several", decision.State{Kind: decision.ConfirmAction, Items: []decision.Item{
+				{ID: "i", Action: action(class(decision.WriteReversible)), Options: []decision.Option{{ID: "n", Kind: decision.RejectOnce}, {ID: "y", Kind: decision.AllowOnce}}},
+				{ID: "j", Action: action(class(decision.ReadPublic))},
+			}},
+			decision.WriteReversible, []decision.Option{
+				{ID: "n", Kind: decision.RejectOnce, Text: decision.TextNone}, {ID: "y", Kind: decision.AllowOnce, Text: decision.TextNone},
+			},
+		},
+		{
 			"an action without a class", decision.State{Kind: decision.ConfirmAction, Items: []decision.Item{{ID: "i", Action: action(nil), Options: []decision.Option{
 				{ID: "y", Kind: decision.AllowOnce}, {ID: "n", Kind: decision.RejectOnce, Text: decision.TextRequired},
 			}}}},
