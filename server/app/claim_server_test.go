@@ -209,17 +209,20 @@ func TestClaimLinkRefusals(t *testing.T) {
 func TestFirstRunsAtOnce(t *testing.T) {
 	t.Parallel()
 	h := newEmptyHarness(t)
-	const n = 20
+	const n = 50
 	links := make([]app.ClaimLink, n)
+	start := make(chan struct{})
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() {
+			<-start
 			var err error
 			if links[i], err = h.app.CreateClaimLink(t.Context(), operator(), app.CreateClaimLink{}); err != nil {
 				t.Error(err)
 			}
 		})
 	}
+	close(start)
 	wg.Wait()
 	good := 0
 	for _, link := range links {

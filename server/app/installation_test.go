@@ -126,6 +126,9 @@ func TestRevocationEndsEverything(t *testing.T) {
 	refused(t, "a signed answer", err, app.ErrRevoked)
 	_, err = h.app.RedeemPairing(t.Context(), byCode(offer, newNewcomer(t, store.PlatformIOS)))
 	refused(t, "its offer", err, app.ErrBadSecret)
+	if inst := h.storedDevice(d); inst.AuthEpoch != 1 || !inst.ElevatedUntil.IsZero() {
+		t.Errorf("tokens of before still fit its row: %+v", inst)
+	}
 	if _, gone := h.seen(h.account, d.Installation, before.Seq); !gone {
 		t.Error("the other devices are not told")
 	}

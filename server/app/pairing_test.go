@@ -349,6 +349,7 @@ func TestConfirmByOthers(t *testing.T) {
 func TestPairingQuotas(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, withLimits(func(l *policy.Limits) { l.Installations = 2 }))
+	h.gone() // takes no place
 	var offers []app.PairingOffer
 	for range 3 {
 		offers = append(offers, h.offer(h.phone))
@@ -365,7 +366,7 @@ func TestPairingQuotas(t *testing.T) {
 	refusedQuota(t, "confirm", err, "installations", 2)
 	_, err = h.app.OfferPairing(t.Context(), h.phone.Principal)
 	refusedQuota(t, "offer", err, "installations", 2)
-	h.checkDevices(2)
+	h.checkDevices(3)
 }
 
 // Offers that are over take no place, and some day no room.

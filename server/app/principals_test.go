@@ -97,6 +97,27 @@ func TestRevokedDevicesAreOut(t *testing.T) {
 	}
 }
 
+// A device on probation administers nothing.
+func TestProbationAdministersNothing(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	verbs := personVerbs(t, h)
+	probation, _ := h.pair(h.phone, store.PlatformTerminal)
+	before := h.standing(h.account)
+	for _, name := range []string{
+		"OfferPairing", "ConfirmPairing", "RequestUnlock", "UnlockTerminal", "RevokeInstallation", "UpdateSettings",
+		"CreateAgent", "LinkAgent", "UnlinkAgent", "IssueKey", "RevokeKey",
+	} {
+		refused(t, name, verbs[name](probation.Principal), app.ErrWrongPrincipal)
+	}
+	if got := h.standing(h.account); got != before {
+		t.Errorf("the account moved from %+v to %+v", before, got)
+	}
+	for _, name := range []string{"PutInstallation", "ListInstallations", "GetAccount", "ListAgents", "PutAddress"} {
+		refused(t, name, verbs[name](probation.Principal), nil)
+	}
+}
+
 // A foreign id is like an unknown and like a malformed one, and nothing happens
 // in the account it is of.
 func TestForeignIDs(t *testing.T) {

@@ -97,6 +97,7 @@ func TestUnlockRefusals(t *testing.T) {
 	refused(t, "by another account", unlock(stranger.Principal, terminal.Installation, o.Digits), store.ErrNotFound)
 	refused(t, "unknown", unlock(h.phone.Principal, "ins_", o.Digits), store.ErrNotFound)
 	refused(t, "by an agent", unlock(h.agent, terminal.Installation, o.Digits), app.ErrWrongPrincipal)
+	refused(t, "revoked", unlock(h.phone.Principal, h.gone().Installation, o.Digits), store.ErrNotFound)
 	h.clock.Advance(2 * time.Minute)
 	refused(t, "too late", unlock(h.phone.Principal, terminal.Installation, o.Digits), app.ErrBadSecret)
 	h.clock.Advance(time.Hour)
