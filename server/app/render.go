@@ -106,8 +106,9 @@ func (a *App) freshResult(tx *store.Read, row push.Delivery, address outbox.Addr
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
-	// A result that was read, on whatever device, calls nobody any more.
-	subject := outbox.SubjectNow{Open: th.Unread() > 0, Version: row.Version}
+	// A result that was read, on whatever device, calls nobody any more, however
+	// much else in the thread is new.
+	subject := outbox.SubjectNow{Open: s.EndPosition > th.Read.Position, Version: row.Version}
 	var to push.Address
 	if *f, to = outbox.Fresh(row, subject, address, now); !f.Send() {
 		return nil

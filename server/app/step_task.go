@@ -31,7 +31,7 @@ func (a *App) stepTask(tx *store.Tx, s task.State, c task.Command) (task.State, 
 		return s, err
 	}
 	if next.Phase.Terminal() {
-		return next, a.endTask(tx, next)
+		return a.endTask(tx, next)
 	}
 	if s.Phase == task.Running && next.Phase != task.Running {
 		return next, showThread(tx, next.Thread)
@@ -52,34 +52,39 @@ func showThread(tx *store.Tx, id string) error {
 // endTask does what the end of a task means for everything around it: its
 // questions close, its grants are void, its thread shows how it ended, and a
 // person is called if there is a reason to.
-func (a *App) endTask(tx *store.Tx, s task.State) error {
+func (a *App) endTask(tx *store.Tx, s task.State) (task.State, error) {
 	unsettled, err := tx.UnsettledDecisions(s.ID)
 	if err != nil {
-		return err
+		return s, err
 	}
 	for _, d := range unsettled {
 		if _, err := a.stepDecision(tx, d, decision.Close{To: decision.Canceled, Reason: "The task has ended."}, actorServer); err != nil {
-			return err
+			return s, err
 		}
 		if _, err := a.stepDecision(tx, d, decision.VoidGrants{}, actorServer); err != nil {
-			return err
+			return s, err
 		}
 	}
 	th, err := tx.Thread(s.Thread)
 	if err != nil {
-		return err
+		return s, err
 	}
 	th = thread.TaskEnded(th, s.ID, tx.Now())
-	if _, err := a.appendItem(tx, &th, endItem(s)); err != nil {
-		return err
+	it, err := a.appendItem(tx, &th, endItem(s))
+	if err != nil {
+		return s, err
 	}
 	if err := tx.PutThread(th, true); err != nil {
-		return err
+		return s, err
+	}
+	s.EndPosition = it.NotablePosition
+	if err := tx.PutTask(s, false); err != nil {
+		return s, err
 	}
 	if err := tx.Audit(endActor(s), "task.ended", s.ID, s.Phase.String()); err != nil {
-		return err
+		return s, err
 	}
-	return a.plan(tx, plan.TaskEnded{
+	return s, a.plan(tx, plan.TaskEnded{
 		Subject:   subjectOf(s.Thread, s.ID),
 		Outcome:   endOutcome(s),
 		HasResult: s.Result != nil,

@@ -23,7 +23,7 @@ func packTask(s task.State) *storagev1.Task {
 		Attempts: int64(s.Attempts), MaxAttempts: int64(s.MaxAttempts),
 		Checkpoint: s.Checkpoint, Signals: s.Signals, Answered: s.Answered,
 		Progress: packProgress(s.Progress), HeaderTime: micros(s.HeaderTime),
-		CreateTime: micros(s.CreateTime), EndTime: micros(s.EndTime),
+		CreateTime: micros(s.CreateTime), EndTime: micros(s.EndTime), EndPosition: s.EndPosition,
 	}
 	if r := s.Result; r != nil {
 		m.Result = &storagev1.Result{Summary: r.Summary, Body: r.Body, DataJson: r.DataJSON, ExitStatus: r.ExitStatus}
@@ -46,7 +46,7 @@ func unpackTask(m *storagev1.Task, r *reading) task.State {
 		Attempts: int(m.GetAttempts()), MaxAttempts: int(m.GetMaxAttempts()),
 		Checkpoint: m.GetCheckpoint(), Signals: m.GetSignals(), Answered: m.GetAnswered(),
 		Progress: unpackProgress(m.GetProgress()), HeaderTime: moment(m.GetHeaderTime()),
-		CreateTime: moment(m.GetCreateTime()), EndTime: moment(m.GetEndTime()),
+		CreateTime: moment(m.GetCreateTime()), EndTime: moment(m.GetEndTime()), EndPosition: m.GetEndPosition(),
 	}
 	if m := m.GetResult(); m != nil {
 		s.Result = &task.Result{Summary: m.GetSummary(), Body: m.GetBody(), DataJSON: m.GetDataJson(), ExitStatus: m.ExitStatus}

@@ -191,6 +191,9 @@ type State struct {
 
 	CreateTime time.Time
 	EndTime    time.Time
+	// EndPosition is the notable position of the item that tells of the end: who
+	// has read so far has seen how it ended. 0 where that item is not notable.
+	EndPosition uint64
 }
 
 // Claimable: READY and not held.

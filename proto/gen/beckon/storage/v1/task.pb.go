@@ -69,7 +69,9 @@ type Task struct {
 	// When it was created.
 	CreateTime int64 `protobuf:"varint,22,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// When it ended.
-	EndTime       int64 `protobuf:"varint,23,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	EndTime int64 `protobuf:"varint,23,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	// Notable position of the item that tells of the end; 0 where it has none.
+	EndPosition   uint64 `protobuf:"varint,24,opt,name=end_position,json=endPosition,proto3" json:"end_position,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -261,6 +263,13 @@ func (x *Task) GetCreateTime() int64 {
 func (x *Task) GetEndTime() int64 {
 	if x != nil {
 		return x.EndTime
+	}
+	return 0
+}
+
+func (x *Task) GetEndPosition() uint64 {
+	if x != nil {
+		return x.EndPosition
 	}
 	return 0
 }
@@ -972,7 +981,7 @@ var File_beckon_storage_v1_task_proto protoreflect.FileDescriptor
 
 const file_beckon_storage_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"\x1cbeckon/storage/v1/task.proto\x12\x11beckon.storage.v1\"\xed\x06\n" +
+	"\x1cbeckon/storage/v1/task.proto\x12\x11beckon.storage.v1\"\x90\a\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06thread\x18\x02 \x01(\tR\x06thread\x12\x14\n" +
@@ -1002,7 +1011,8 @@ const file_beckon_storage_v1_task_proto_rawDesc = "" +
 	"\afailure\x18\x15 \x01(\v2\x1a.beckon.storage.v1.FailureR\afailure\x12\x1f\n" +
 	"\vcreate_time\x18\x16 \x01(\x03R\n" +
 	"createTime\x12\x19\n" +
-	"\bend_time\x18\x17 \x01(\x03R\aendTime\x1a9\n" +
+	"\bend_time\x18\x17 \x01(\x03R\aendTime\x12!\n" +
+	"\fend_position\x18\x18 \x01(\x04R\vendPosition\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"X\n" +
