@@ -131,7 +131,11 @@ func (e *edge) authorise(next connect.ServerFunc) connect.ServerFunc {
 		case !known:
 			return connect.NewError(connect.CodeUnimplemented, "")
 		case policy.Allowed(row.Kinds, p.Kind):
-			return next(ctx, spec, stream)
+			err := next(ctx, spec, stream)
+			if p.Kind == policy.Anonymous && errors.Is(err, app.ErrWrongPrincipal) {
+				err = errNoCredential // the verb wanted somebody, and nobody came
+			}
+			return err
 		case p.Kind == policy.Anonymous:
 			return errNoCredential
 		default:

@@ -13,9 +13,9 @@ import (
 	"github.com/beckon-dev/beckon/server/policy"
 )
 
-// rateKeys bounds the table of buckets. A bucket that falls out was not used
+// RateKeys bounds the table of buckets. A bucket that falls out was not used
 // for the longest time and starts full again.
-const rateKeys = 100_000
+const RateKeys = 100_000
 
 // claimProcedure is the one call of a server without an owner.
 const claimProcedure = beckonv1connect.PairingServiceClaimServerProcedure
@@ -44,7 +44,7 @@ func NewRates(l policy.Limits, now func() time.Time) *Rates {
 		anonymous:    bucket{rate.Limit(l.AnonymousRate), l.AnonymousBurst},
 		claim:        perMinute(5, l),
 		redeem:       perMinute(10, l),
-		buckets:      newBuckets(rateKeys, now),
+		buckets:      newBuckets(RateKeys, now),
 	}
 }
 

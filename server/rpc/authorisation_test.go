@@ -1,0 +1,207 @@
+package rpc_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connectinprocess"
+	"connectrpc.com/connect/v2/connectproto"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	v1 "github.com/beckon-dev/beckon/proto/gen/beckon/v1"
+	"github.com/beckon-dev/beckon/server/policy"
+	"github.com/beckon-dev/beckon/server/rpc"
+)
+
+// update rewrites the golden file. Review the difference line by line: each is
+// something somebody may do now, or may not any more.
+var update = flag.Bool("update", false, "rewrite testdata/authorisation.golden")
+
+const golden = "testdata/authorisation.golden"
+
+func (w *world) now() time.Time { return time.Now() }
+
+// callers are the kinds of principals that reach the port.
+func (w *world) callers() []caller {
+	return []caller{
+		{"anonymous", "", w.own.phone},
+		{"installation", w.own.phone.token, w.own.phone},
+		{"probation", w.own.probation.token, w.own.probation},
+		{"agent", w.own.agent.token, w.own.phone},
+		{"task_token", w.own.agent.taskToken, w.own.phone},
+	}
+}
+
+// caller is a kind, its credential, and the device that signs where a call
+// carries a proof.
+type caller struct {
+	kind, token string
+	device      device
+}
+
+const callerCount = 5
+
+// TestAuthorisation makes every call as every kind of caller on its own,
+// another agent's, another account's and nobody's things, each on a fresh
+// account, and compares what happened with the reviewed file.
+func TestAuthorisation(t *testing.T) {
+	t.Parallel()
+	server := newWorld(t)
+	specs := server.specs()
+	known := requests()
+	lines := map[string]string{}
+	var mu sync.Mutex
+	t.Run("calls", func(t *testing.T) {
+		for _, spec := range specs {
+			request, ok := known[spec.Procedure]
+			if !ok {
+				t.Errorf("no request for %s", spec.Procedure)
+				continue
+			}
+			for _, target := range targets() {
+				if !request.named && target.name != "own" {
+					continue
+				}
+				t.Run(spec.Procedure[len("/beckon.v1."):]+"/"+target.name, func(t *testing.T) {
+					t.Parallel()
+					line := cells(server, t, spec, request, target)
+					mu.Lock()
+					defer mu.Unlock()
+					lines[spec.Procedure+" "+target.name] = line
+				})
+			}
+		}
+	})
+	compareGolden(t, lines)
+}
+
+// cells is one line of the table.
+func cells(server *world, t *testing.T, spec connect.Spec, request request, target target) string {
+	t.Helper()
+	var out strings.Builder
+	for i := range callerCount {
+		w := server.fresh(t)
+		c := w.callers()[i]
+		result := w.call(connectinprocess.New(w.srv), spec, c.token, request.make(w, c.device, target.side(w)))
+		fmt.Fprintf(&out, " %-30s", result)
+	}
+	return strings.TrimRight(out.String(), " ")
+}
+
+func compareGolden(t *testing.T, lines map[string]string) {
+	t.Helper()
+	var b strings.Builder
+	fmt.Fprintf(&b, "# What each kind of caller meets. Made by TestAuthorisation -update; every change is reviewed.\n")
+	fmt.Fprintf(&b, "%-44s %-8s", "# procedure", "target")
+	for _, kind := range []string{"anonymous", "installation", "probation", "agent", "task_token"} {
+		fmt.Fprintf(&b, " %-30s", kind)
+	}
+	b.WriteString("\n")
+	for _, key := range slices.Sorted(maps.Keys(lines)) {
+		procedure, target, _ := strings.Cut(key, " ")
+		fmt.Fprintf(&b, "%-44s %-8s%s\n", procedure[len("/beckon.v1."):], target, lines[key])
+	}
+	if *update {
+		check(t, os.WriteFile(golden, []byte(b.String()), 0o600))
+		return
+	}
+	want, err := os.ReadFile(golden)
+	check(t, err)
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(b.String(), "\n")); diff != "" {
+		t.Error("the table changed (-reviewed +now):\n", diff)
+	}
+}
+
+func (w *world) specs() []connect.Spec {
+	specs := slices.Collect(w.srv.Specs())
+	slices.SortFunc(specs, func(a, b connect.Spec) int { return strings.Compare(a.Procedure, b.Procedure) })
+	return specs
+}
+
+// call makes one call and says what came of it: "ok", or the code and reason of
+// the refusal.
+func (w *world) call(tr connect.Transport, spec connect.Spec, token string, request proto.Message) string {
+	w.t.Helper()
+	method, ok := spec.Schema.(protoreflect.MethodDescriptor)
+	if !ok {
+		w.t.Fatalf("%s has no schema", spec.Procedure)
+	}
+	kind, err := protoregistry.GlobalTypes.FindMessageByName(method.Output().FullName())
+	check(w.t, err)
+	answer := kind.New().Interface()
+	err = as(tr, token).CallUnary(context.WithoutCancel(w.t.Context()), spec, request, answer)
+	if err == nil {
+		return outcome(answer)
+	}
+	e, ok := errors.AsType[*connect.Error](err)
+	if !ok || len(e.Details()) != 1 {
+		w.t.Fatalf("%s: refused without a reason: %v", spec.Procedure, err)
+	}
+	detail, err := connectproto.UnmarshalErrorDetail(e.Details()[0])
+	check(w.t, err)
+	info, ok := detail.(*v1.ErrorInfo)
+	if !ok {
+		w.t.Fatalf("%s: detail %T", spec.Procedure, detail)
+	}
+	return info.Reason
+}
+
+// outcome tells answers apart that are no errors and still no.
+func outcome(answer proto.Message) string {
+	switch a := answer.(type) {
+	case *v1.AnswerDecisionResponse:
+		return "ok:" + strings.TrimPrefix(a.Outcome.String(), "ANSWER_OUTCOME_")
+	case *v1.ClaimTaskResponse:
+		if a.Claim == nil {
+			return "ok:nothing"
+		}
+	case *v1.PullResponse:
+		if reset := a.Deltas[0].GetReset_(); reset != nil {
+			return "ok:reset " + strings.TrimPrefix(reset.Reason.String(), "RESET_REASON_")
+		}
+	}
+	return "ok"
+}
+
+func TestAProcedureWithoutARowStopsTheStart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for name, change := range map[string]func(map[string]policy.Row){
+		"no row":       func(rows map[string]policy.Row) { delete(rows, "/beckon.v1.TaskService/StopTask") },
+		"nobody in it": func(rows map[string]policy.Row) { rows["/beckon.v1.TaskService/StopTask"] = policy.Row{} },
+		"no procedure": func(rows map[string]policy.Row) {
+			rows["/beckon.v1.TaskService/Gone"] = policy.Row{Kinds: policy.Kinds[:]}
+		},
+	} {
+		cfg := w.config()
+		change(cfg.Table)
+		if _, err := rpc.NewServer(cfg); !errors.Is(err, rpc.ErrTable) {
+			t.Errorf("%s: NewServer = %v", name, err)
+		}
+	}
+}
+
+func TestTheInProcessCallerCannotBringAPrincipal(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	// A principal in the caller's own context must not count, so a call without
+	// a credential stays anonymous whatever the context holds.
+	spec := w.specs()[0]
+	got := w.call(connectinprocess.New(w.srv), spec, "", requests()[spec.Procedure].make(w, w.own.phone, w.own))
+	if got != "NO_CREDENTIAL" {
+		t.Errorf("%s without a credential = %s", spec.Procedure, got)
+	}
+}
