@@ -206,24 +206,19 @@ func TestClaimLinkRefusals(t *testing.T) {
 	refused(t, "several", err, app.ErrNoAccount)
 }
 
+// Two starts find no account, and one of them is first.
 func TestFirstRunsAtOnce(t *testing.T) {
 	t.Parallel()
-	h := newEmptyHarness(t)
-	const n = 50
-	links := make([]app.ClaimLink, n)
-	start := make(chan struct{})
-	var wg sync.WaitGroup
-	for i := range n {
-		wg.Go(func() {
-			<-start
-			var err error
-			if links[i], err = h.app.CreateClaimLink(t.Context(), operator(), app.CreateClaimLink{}); err != nil {
-				t.Error(err)
-			}
-		})
+	other := &meanwhile{}
+	h := newEmptyHarness(t, func(c *app.Config) { c.Random = other })
+	var links []app.ClaimLink
+	run := func() {
+		link, err := h.app.CreateClaimLink(t.Context(), operator(), app.CreateClaimLink{})
+		check(t, err)
+		links = append(links, link)
 	}
-	close(start)
-	wg.Wait()
+	other.run = run // comes in after the look at the accounts
+	run()
 	good := 0
 	for _, link := range links {
 		_, err := h.app.ClaimServer(t.Context(), app.ClaimServer{
@@ -235,9 +230,20 @@ func TestFirstRunsAtOnce(t *testing.T) {
 	}
 	accounts, err := h.store.Accounts(t.Context(), 10)
 	check(t, err)
-	if len(accounts) != 1 || good != 1 {
-		t.Errorf("%d accounts, %d good links", len(accounts), good)
+	if len(links) != 2 || len(accounts) != 1 || good != 1 {
+		t.Errorf("%d links, %d accounts, %d good links", len(links), len(accounts), good)
 	}
+}
+
+// meanwhile is a random source in whose first read something else happens.
+type meanwhile struct{ run func() }
+
+func (m *meanwhile) Read(p []byte) (int, error) {
+	if run := m.run; run != nil {
+		m.run = nil
+		run()
+	}
+	return rand.Read(p)
 }
 
 func TestOwnerReset(t *testing.T) {
