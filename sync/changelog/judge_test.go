@@ -3,6 +3,7 @@ package changelog_test
 import (
 	"flag"
 	"os"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -110,7 +111,7 @@ func (p *past) write() {
 // restore goes back to a backup and begins an epoch.
 func (p *past) restore(b past, e byte) {
 	p.h, p.log = b.h, b.log
-	p.h.Epochs = append(p.h.Epochs[:len(p.h.Epochs):len(p.h.Epochs)], epoch(e))
+	p.h.Epochs = append(slices.Clip(p.h.Epochs), epoch(e))
 }
 
 // seen is a cursor with its horizon, and what its client had been told.

@@ -10,8 +10,6 @@ import (
 	"github.com/beckon-dev/beckon/sync/decision"
 )
 
-func class(c decision.Class) *decision.Class { return &c }
-
 func action(c *decision.Class) *decision.Action {
 	return &decision.Action{App: "mail", Operation: "send", ArgsJSON: []byte("{}"), Class: c}
 }
@@ -28,7 +26,7 @@ func TestAsk_Refuses(t *testing.T) {
 	no := decision.Option{ID: "n", Kind: decision.RejectOnce}
 	pick := decision.Option{ID: "p", Kind: decision.Pick}
 	many := make([]decision.Option, decision.MaxOptions+1)
-	low := decision.Item{ID: "i", Action: action(class(decision.WriteReversible))}
+	low := decision.Item{ID: "i", Action: action(new(decision.WriteReversible))}
 	late := confirm(low)
 	late.ExpireTime = now.Add(decision.MaxExpiry + 1)
 	for _, test := range []struct {
@@ -44,7 +42,7 @@ func TestAsk_Refuses(t *testing.T) {
 		{"an action of which no arguments can be shown", confirm(decision.Item{ID: "i", Action: &decision.Action{App: "mail", Operation: "send"}}), decision.InvalidError{Field: "items[0].action.args_json", Reason: "MISSING"}},
 		{"an action beside a choice", decision.State{Kind: decision.Choose, Items: []decision.Item{low}}, decision.InvalidError{Field: "items[0].action", Reason: "NOT_ALLOWED"}},
 		{"no question", decision.State{Kind: decision.Text, Items: []decision.Item{{ID: "i"}}}, decision.InvalidError{Field: "items[0].question", Reason: "MISSING"}},
-		{"two items, one of class 3", confirm(low, decision.Item{ID: "j", Action: action(class(decision.Outward))}), decision.InvalidError{Field: "items", Reason: "ONE_ITEM_FROM_CLASS_3"}},
+		{"two items, one of class 3", confirm(low, decision.Item{ID: "j", Action: action(new(decision.Outward))}), decision.InvalidError{Field: "items", Reason: "ONE_ITEM_FROM_CLASS_3"}},
 		{"two items, one without a class", confirm(low, decision.Item{ID: "j", Action: action(nil)}), decision.InvalidError{Field: "items", Reason: "ONE_ITEM_FROM_CLASS_3"}},
 		{"too many options", chooses(many...), decision.InvalidError{Field: "items[0].options", Reason: "LIMIT"}},
 		{"a choice without choice", chooses(pick), decision.InvalidError{Field: "items[0].options", Reason: "TOO_FEW"}},
@@ -76,7 +74,7 @@ func TestAsk_Completes(t *testing.T) {
 		wantOptions []decision.Option
 	}{
 		{
-			"an approval", decision.State{Kind: decision.ConfirmAction, Items: []decision.Item{{ID: "i", Action: action(class(decision.Irreversible))}}},
+			"an approval", decision.State{Kind: decision.ConfirmAction, Items: []decision.Item{{ID: "i", Action: action(new(decision.Irreversible))}}},
 			decision.Irreversible, []decision.Option{
 				{ID: "approve", Label: "Approve", Kind: decision.AllowOnce, Text: decision.TextNone},
 				{ID: "deny", Label: "Deny", Kind: decision.RejectOnce, Text: decision.TextOptional},
@@ -84,8 +82,8 @@ func TestAsk_Completes(t *testing.T) {
 		},
 		{
 			"the worst of several", decision.State{Kind: decision.ConfirmAction, Items: []decision.Item{
-				{ID: "i", Action: action(class(decision.WriteReversible)), Options: []decision.Option{{ID: "n", Kind: decision.RejectOnce}, {ID: "y", Kind: decision.AllowOnce}}},
-				{ID: "j", Action: action(class(decision.ReadPublic))},
+				{ID: "i", Action: action(new(decision.WriteReversible)), Options: []decision.Option{{ID: "n", Kind: decision.RejectOnce}, {ID: "y", Kind: decision.AllowOnce}}},
+				{ID: "j", Action: action(new(decision.ReadPublic))},
 			}},
 			decision.WriteReversible, []decision.Option{
 				{ID: "n", Kind: decision.RejectOnce, Text: decision.TextNone}, {ID: "y", Kind: decision.AllowOnce, Text: decision.TextNone},
@@ -161,7 +159,7 @@ func TestFacts(t *testing.T) {
 	}{
 		{
 			"every argument, literal and in order",
-			decision.Action{App: "mail", Connection: "work", Operation: "send", TargetJSON: []byte(`"bob@example.org"`), Class: class(3), ArgsJSON: []byte(
+			decision.Action{App: "mail", Connection: "work", Operation: "send", TargetJSON: []byte(`"bob@example.org"`), Class: new(decision.Class(3)), ArgsJSON: []byte(
 				`{"to":["a", "b"],"body":"line\nbreak","count":2,"big":9007199254740991,"ok":true,"none":null,"empty":"","deep":{"x": 1}}`)},
 			[]decision.Fact{
 				{Label: "App", Value: "mail"}, {Label: "Operation", Value: "send"}, {Label: "Connection", Value: "work"}, {Label: "Target", Value: "bob@example.org"},
@@ -175,11 +173,11 @@ func TestFacts(t *testing.T) {
 			[]decision.Fact{{Label: "App", Value: "mail"}, {Label: "Operation", Value: "send"}, {Label: "Risk class", Value: "3"}},
 		},
 		{
-			"arguments that are no object are said to be there", decision.Action{App: "mail", Operation: "send", Class: class(2), ArgsJSON: []byte(`[1,2]`)},
+			"arguments that are no object are said to be there", decision.Action{App: "mail", Operation: "send", Class: new(decision.Class(2)), ArgsJSON: []byte(`[1,2]`)},
 			[]decision.Fact{{Label: "App", Value: "mail"}, {Label: "Operation", Value: "send"}, {Label: "Arguments", Value: "could not be inspected"}, {Label: "Risk class", Value: "2"}},
 		},
 		{
-			"nor are broken ones left out", decision.Action{App: "mail", Operation: "send", Class: class(2), ArgsJSON: []byte(`{"a":`), TargetJSON: []byte(`{"b"`)},
+			"nor are broken ones left out", decision.Action{App: "mail", Operation: "send", Class: new(decision.Class(2)), ArgsJSON: []byte(`{"a":`), TargetJSON: []byte(`{"b"`)},
 			[]decision.Fact{
 				{Label: "App", Value: "mail"}, {Label: "Operation", Value: "send"}, {Label: "Target", Value: "could not be inspected"},
 				{Label: "Arguments", Value: "could not be inspected"}, {Label: "Risk class", Value: "2"},

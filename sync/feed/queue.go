@@ -111,7 +111,10 @@ func (q *Queue) wakeFirst(agent, set string, l *line) {
 	if front == nil {
 		return
 	}
-	w := l.waiters.Remove(front).(*Waiter)
+	w, ok := l.waiters.Remove(front).(*Waiter)
+	if !ok {
+		return // a line holds nothing else
+	}
 	w.element = nil
 	w.c <- struct{}{} // has room: a waiter in line holds no wake
 	q.drop(agent, set)

@@ -118,8 +118,8 @@ func decideLoseLease(s State, c LoseLease) []Event {
 
 // decideUnderLease handles the commands that only the holder may give.
 func decideUnderLease(s State, c Command, now time.Time) ([]Event, error) {
-	if again, ok := repeated(s, c); ok {
-		return again, nil
+	if repeated(s, c) {
+		return nil, nil
 	}
 	if s.Phase != Running || s.Lease.ID != leaseOf(c) && !off.Rule("R3") {
 		return nil, ErrLeaseLost
@@ -171,21 +171,21 @@ func returned(s State, op Op, to Event) []Event {
 
 // repeated recognises a command whose first answer got lost: the lease was
 // given back by this very operation. It has nothing left to do.
-func repeated(s State, c Command) ([]Event, bool) {
+func repeated(s State, c Command) bool {
 	if s.Ended.Lease == "" || s.Ended.Lease != leaseOf(c) {
-		return nil, false
+		return false
 	}
 	switch c := c.(type) {
 	case Yield:
-		return nil, s.Ended.Op == OpYield
+		return s.Ended.Op == OpYield
 	case Release:
-		return nil, s.Ended.Op == OpRelease
+		return s.Ended.Op == OpRelease
 	case Complete:
-		return nil, s.Ended.Op == OpComplete && sameResult(s.Result, c.Result)
+		return s.Ended.Op == OpComplete && sameResult(s.Result, c.Result)
 	case Fail:
-		return nil, s.Ended.Op == OpFail && s.Failure != nil && sameFailure(*s.Failure, c.Failure)
+		return s.Ended.Op == OpFail && s.Failure != nil && sameFailure(*s.Failure, c.Failure)
 	default:
-		return nil, false
+		return false
 	}
 }
 

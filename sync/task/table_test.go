@@ -34,6 +34,7 @@ func at(p task.Phase, h task.HoldKind) task.State {
 		s.Result, s.EndTime = &task.Result{Summary: "done"}, now
 	case task.Failed:
 		s.Failure, s.EndTime = &task.Failure{Code: "broken"}, now
+	default: // READY has nothing of its own, nor have the other ends
 	}
 	return s
 }
