@@ -84,7 +84,10 @@ func (a *App) pull(ctx context.Context, p policy.Principal, c Pull) ([]Delta, er
 		}
 		return nil
 	})
-	return deltas, err
+	if err != nil {
+		return nil, err
+	}
+	return deltas, nil
 }
 
 func (a *App) delta(tx *store.Read, at At, maxBytes int) (Delta, error) {

@@ -182,7 +182,7 @@ func TestPull_Resets(t *testing.T) {
 		"cursor of another thread": {h.phone.Principal, app.At{Scope: changelog.ThreadScope(other.Thread), Cursor: items.Cursor, Horizon: items.Horizon}, changelog.Forbidden},
 		"another person's cursor":  {theirs.Principal, account, changelog.Forbidden},
 		"foreign thread":           {h.phone.Principal, app.At{Scope: changelog.ThreadScope(foreign.Thread), Cursor: items.Cursor, Horizon: items.Horizon}, changelog.Forbidden},
-		"thread that never was":    {h.phone.Principal, app.At{Scope: changelog.ThreadScope(s.Thread[:len(s.Thread)-1] + "0"), Cursor: items.Cursor, Horizon: items.Horizon}, changelog.Forbidden},
+		"thread that never was":    {h.phone.Principal, app.At{Scope: changelog.ThreadScope(s.Thread[:len(s.Thread)-26] + "00000000000000000000000000"), Cursor: items.Cursor, Horizon: items.Horizon}, changelog.Forbidden},
 		"of the future":            {h.phone.Principal, at(epoch, 1_000_000), changelog.Ahead},
 		"of another history":       {h.phone.Principal, at(changelog.Epoch{1}, 1), changelog.UnknownEpoch},
 	} {

@@ -131,49 +131,75 @@ func deliveryDue(d push.Delivery) time.Time {
 	}
 }
 
+// claimLook bounds how many rows one claim looks at beyond those it was asked
+// for, so that a backlog of rows that are over does not make one long command.
+const claimLook = 1024
+
 // ClaimDeliveries hands due rows of a lane to fn, earliest first, until n of
-// them are claimed, and stores what fn returns. It touches outbox tables only.
+// them are claimed, and stores what fn returns. Rows that are not claimed are
+// looked past. It touches outbox tables only.
 func (s *Store) ClaimDeliveries(ctx context.Context, lane string, now time.Time, n int, fn func(push.Delivery) (push.Delivery, bool)) ([]push.Delivery, error) {
 	var out []push.Delivery
 	err := s.engine.Update(ctx, "", func(w Writer) error {
 		out = nil
-		keys, err := dueDeliveries(w, lane, now, n)
-		if err != nil {
-			return err
-		}
-		for _, k := range keys {
-			d, found, err := getRow[push.Delivery](w, tabOutbox, accountKey(k.account, k.id))
+		var from []byte
+		for looked := 0; len(out) < n && looked < n+claimLook; {
+			keys, last, err := dueDeliveries(w, lane, from, now, n-len(out))
+			if err != nil || len(keys) == 0 {
+				return err
+			}
+			claimed, err := handDeliveries(w, keys, fn)
 			if err != nil {
 				return err
 			}
-			if !found {
-				continue
-			}
-			next, claimed := fn(d)
-			if err := putDelivery(w, next); err != nil {
-				return err
-			}
-			if claimed {
-				out = append(out, next)
-			}
+			out, looked, from = append(out, claimed...), looked+len(keys), append(last, 0)
 		}
 		return nil
 	})
 	return out, err
 }
 
+// handDeliveries hands rows to fn, stores those it changed and returns those it
+// claimed.
+func handDeliveries(w Writer, keys []deliveryKey, fn func(push.Delivery) (push.Delivery, bool)) ([]push.Delivery, error) {
+	var out []push.Delivery
+	for _, k := range keys {
+		d, found, err := getRow[push.Delivery](w, tabOutbox, accountKey(k.account, k.id))
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			continue
+		}
+		next, claimed := fn(d)
+		if next != d {
+			if err := putDelivery(w, next); err != nil {
+				return nil, err
+			}
+		}
+		if claimed {
+			out = append(out, next)
+		}
+	}
+	return out, nil
+}
+
 type deliveryKey struct{ account, id string }
 
-func dueDeliveries(r Reader, lane string, now time.Time, n int) ([]deliveryKey, error) {
-	var keys []deliveryKey
+// dueDeliveries reads pointers from a key on, or from the start of the lane,
+// and the last key it read.
+func dueDeliveries(r Reader, lane string, from []byte, now time.Time, n int) (keys []deliveryKey, last []byte, err error) {
 	prefix := append([]byte(lane), 0)
+	if from == nil {
+		from = prefix
+	}
 	to := []byte(lane + "\x00" + beTime(now.Add(time.Microsecond)))
-	err := r.Scan(tabPointOut, prefix, to, func(k, _ []byte) bool {
+	err = r.Scan(tabPointOut, from, to, func(k, _ []byte) bool {
 		parts := strings.SplitN(string(k[len(prefix)+9:]), "\x00", 2)
-		keys = append(keys, deliveryKey{parts[0], parts[1]})
+		keys, last = append(keys, deliveryKey{parts[0], parts[1]}), append(last[:0], k...)
 		return len(keys) < n
 	})
-	return keys, err
+	return keys, last, err
 }
 
 // UpdateDeliveries hands named rows to fn and stores what it returns; a row
