@@ -17,7 +17,7 @@ import (
 // many worlds, in shares that run side by side.
 const (
 	shares        = 4
-	worldsOfShare = 3000
+	worldsOfShare = 2600
 )
 
 func TestMain(m *testing.M) {
