@@ -44,7 +44,7 @@ func (l *lanes) open(c config.APNs, outbox app.Outbox, log *slog.Logger) error {
 		return err
 	}
 	lane := string(push.KindAPNs)
-	w, err := worker.New(worker.Config{Lane: lane, Queue: outbox, Provider: provider, Log: log})
+	w, err := worker.New(worker.Config{Lane: lane, Queue: outbox, Provider: provider, Senders: c.Senders, Log: log})
 	if err != nil {
 		return err
 	}

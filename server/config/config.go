@@ -52,6 +52,9 @@ type APNs struct {
 	// default Apple's own.
 	SandboxHost    string `env:"BECKON_APNS_SANDBOX_HOST"    help:"Base URL in place of Apple's development host."`
 	ProductionHost string `env:"BECKON_APNS_PRODUCTION_HOST" help:"Base URL in place of Apple's production host."`
+	// Senders bounds the pushes on their way at once; default 0, which is the
+	// worker's own. A distant vendor takes Senders divided by its delay a second.
+	Senders int `env:"BECKON_APNS_SENDERS" help:"Pushes on their way at once; 0 is the built-in number."`
 	// CAFile replaces the system's roots for these hosts; default none.
 	CAFile string `env:"BECKON_APNS_CA_FILE" help:"PEM file with the only roots to trust for these hosts." name:"ca-file"`
 }
@@ -140,6 +143,10 @@ func (c Config) checkData() error {
 	return nil
 }
 
+// maxSenders is how many streams Apple admits on the one connection
+// ("Sending notification requests to APNs").
+const maxSenders = 1000
+
 func (a APNs) check() error {
 	if !a.Enabled() {
 		return nil
@@ -151,6 +158,8 @@ func (a APNs) check() error {
 		return errors.New("--apns-app must name the client program")
 	case len(a.Topics) == 0 || slices.Contains(a.Topics, ""):
 		return errors.New("--apns-topics must name a bundle id")
+	case a.Senders < 0 || a.Senders > maxSenders:
+		return fmt.Errorf("--apns-senders must be 0 to %d", maxSenders)
 	}
 	return nil
 }

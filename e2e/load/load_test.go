@@ -1,0 +1,99 @@
+package load_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/beckon-dev/beckon/e2e/load"
+)
+
+// TestMain is the emulator where this program was started as one.
+func TestMain(m *testing.M) {
+	if phones := os.Getenv(load.ChildVariable); phones != "" {
+		if err := child(phones); err != nil {
+			fmt.Fprintln(os.Stderr, "emulator:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func child(phones string) error {
+	n, err := strconv.Atoi(phones)
+	if err != nil {
+		return err
+	}
+	return load.Child(context.Background(), n, os.Stdin, os.Stdout)
+}
+
+// BenchmarkNumbers makes the table of the README, once for each round whatever
+// the benchmark's own count.
+func BenchmarkNumbers(b *testing.B) {
+	sizes, err := load.SizesFromEnv()
+	if err != nil {
+		b.Fatal(err)
+	}
+	machine, err := load.ReadMachine(b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	var table []load.Result
+	for _, c := range cases(sizes) {
+		var rounds []load.Result
+		b.Run(c.name, func(b *testing.B) {
+			for len(rounds) < sizes.Rounds {
+				r, err := c.run(b.Context(), b.TempDir())
+				if err != nil {
+					b.Fatal(err)
+				}
+				rounds = append(rounds, r)
+			}
+			r := load.Median(rounds)
+			b.ReportMetric(r.Rate, "a-second")
+			b.ReportMetric(r.PerCommit, "commands/commit")
+			b.ReportMetric(r.Syncs, "fsyncs/s")
+			b.ReportMetric(float64(r.P99.Microseconds()), "p99-µs")
+		})
+		if len(rounds) == sizes.Rounds {
+			table = append(table, load.Median(rounds))
+		}
+	}
+	if len(table) == 0 {
+		return // none was chosen
+	}
+	if err := load.WriteTable(os.Stdout, machine, sizes.Rounds, table); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// benchmark is one row.
+type benchmark struct {
+	name string
+	run  func(ctx context.Context, folder string) (load.Result, error)
+}
+
+func cases(s load.Sizes) []benchmark {
+	var all []benchmark
+	for _, d := range load.Distances() {
+		n := s.Near
+		if d.Delay > 0 {
+			n = s.Far
+		}
+		short := "near"
+		if d.Delay > 0 {
+			short = "far"
+		}
+		all = append(all, benchmark{"push/drain/" + short, func(ctx context.Context, folder string) (load.Result, error) {
+			return load.Drain(ctx, folder, s, d, n)
+		}}, benchmark{"push/steady/" + short, func(ctx context.Context, folder string) (load.Result, error) {
+			return load.Steady(ctx, folder, s, d)
+		}})
+	}
+	return all
+}
