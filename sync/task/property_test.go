@@ -170,14 +170,15 @@ func (l *life) die(t *rapid.T) {
 	if rapid.Bool().Draw(t, "asked") {
 		pending = []string{"d1"}
 	}
-	stopping := l.s.Hold.Kind == task.HoldStop
-	if err := l.do(t, task.LoseLease{Lease: l.s.Lease.ID, Pending: pending}); err != nil {
+	stopping, unheard := l.s.Hold.Kind == task.HoldStop, rapid.Bool().Draw(t, "unheard")
+	if err := l.do(t, task.LoseLease{Lease: l.s.Lease.ID, Pending: pending, Unacked: unheard}); err != nil {
 		t.Fatal(err)
 	}
 	want := task.Ready
 	switch {
 	case stopping:
 		want = task.Canceled
+	case pending != nil && l.s.MaxAttempts > 1 && unheard:
 	case pending != nil && l.s.MaxAttempts > 1:
 		want = task.Waiting
 	default:

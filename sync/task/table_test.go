@@ -116,6 +116,8 @@ func rows() []row {
 		{"LoseLease", "last attempt", task.LoseLease{Lease: held}, lastAttempt, lose("FAILED")},
 		{"", "last attempt, asked", task.LoseLease{Lease: held, Pending: []string{"d1"}}, lastAttempt, lose("WAITING")},
 		{"", "wrapped", task.LoseLease{Lease: held}, wrapped, lose("FAILED")},
+		{"", "asked, unheard", task.LoseLease{Lease: held, Pending: []string{"d1"}, Unacked: true}, nil, lose("READY")},
+		{"", "wrapped, asked, unheard", task.LoseLease{Lease: held, Pending: []string{"d1"}, Unacked: true}, wrapped, lose("FAILED")},
 		{"", "wrapped, asked", task.LoseLease{Lease: held, Pending: []string{"d1"}}, wrapped, lose("FAILED")},
 		{"", "other lease", task.LoseLease{Lease: other}, lastAttempt, nothing},
 	}
