@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 
-	"github.com/beckon-dev/beckon/server/failpoint"
 	"github.com/beckon-dev/beckon/server/policy"
 	"github.com/beckon-dev/beckon/server/store"
 	"github.com/beckon-dev/beckon/sync/decision"
@@ -61,13 +60,10 @@ func (a *App) AnswerDecision(ctx context.Context, p policy.Principal, c AnswerDe
 		return AnswerResult{}, err
 	}
 	var result AnswerResult
-	err = a.update(ctx, account, func(tx *store.Tx) error {
+	err = a.updateAt(ctx, account, "answer.committed", func(tx *store.Tx) error {
 		result, err = a.answer(tx, p, c, shown)
 		return err
 	})
-	if err == nil && result.Outcome == decision.Applied {
-		failpoint.Hit("answer.committed")
-	}
 	return result, err
 }
 

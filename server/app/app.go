@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/beckon-dev/beckon/server/credential"
+	"github.com/beckon-dev/beckon/server/failpoint"
 	"github.com/beckon-dev/beckon/server/policy"
 	"github.com/beckon-dev/beckon/server/store"
 	"github.com/beckon-dev/beckon/sync/changelog"
@@ -114,9 +115,18 @@ func (a *App) ServerID() string { return a.store.ServerID() }
 // update runs one command of an account and wakes whoever waits for what it
 // changed.
 func (a *App) update(ctx context.Context, account string, fn func(*store.Tx) error) error {
+	return a.updateAt(ctx, account, "", fn)
+}
+
+// updateAt is update with a named place between commit and wakes, where tests
+// let the process die.
+func (a *App) updateAt(ctx context.Context, account, point string, fn func(*store.Tx) error) error {
 	commit, err := a.store.Update(ctx, account, fn)
 	if err != nil {
 		return err
+	}
+	if point != "" {
+		failpoint.Hit(point)
 	}
 	a.wake(commit)
 	return nil

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/beckon-dev/beckon/push/plan"
-	"github.com/beckon-dev/beckon/server/failpoint"
 	"github.com/beckon-dev/beckon/server/policy"
 	"github.com/beckon-dev/beckon/server/store"
 	"github.com/beckon-dev/beckon/sync/decision"
@@ -51,13 +50,10 @@ func (a *App) RequestDecision(ctx context.Context, p policy.Principal, c Request
 		return decision.State{}, err
 	}
 	var result decision.State
-	err = a.update(ctx, account, func(tx *store.Tx) error {
+	err = a.updateAt(ctx, account, "decision.committed", func(tx *store.Tx) error {
 		result, err = a.requestDecision(tx, p, c, lease, asked)
 		return err
 	})
-	if err == nil {
-		failpoint.Hit("decision.committed")
-	}
 	return result, err
 }
 
