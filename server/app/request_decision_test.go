@@ -66,7 +66,10 @@ func TestRequestDecision_LeavesCardAndCall(t *testing.T) {
 	if !d.ExpireTime.Equal(h.clock.Now().Add(time.Hour)) || d.Asked == (decision.Digest{}) || d.Items[0].Action.Digest == (decision.Digest{}) {
 		t.Errorf("expires %v, asked %x", d.ExpireTime, d.Asked)
 	}
-	want := []decision.Fact{{"App", "files"}, {"Operation", "write"}, {"Connection", "home"}, {"name", "it"}, {"size", "12"}, {"Risk class", "2"}}
+	want := []decision.Fact{
+		{Label: "App", Value: "files"}, {Label: "Operation", Value: "write"}, {Label: "Connection", Value: "home"},
+		{Label: "name", Value: "it"}, {Label: "size", Value: "12"}, {Label: "Risk class", Value: "2"},
+	}
 	if diff := cmp.Diff(want, d.Items[0].Facts); diff != "" {
 		t.Errorf("facts (-want +got):\n%s", diff)
 	}
