@@ -187,7 +187,7 @@ func TestUnlinkAgent(t *testing.T) {
 		}
 		return err
 	})
-	h.checkNotice(running.Thread, "Builder may not work here any more.")
+	h.checkNotice(running.Thread, "Stopped: Builder may not work here any more.")
 	audited := h.standing(h.account)
 	_, err = h.app.UnlinkAgent(t.Context(), h.phone.Principal, h.agent.Agent)
 	refused(t, "again", err, nil)

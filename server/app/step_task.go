@@ -31,7 +31,7 @@ func (a *App) stepTask(tx *store.Tx, s task.State, c task.Command) (task.State, 
 		return s, err
 	}
 	if next.Phase.Terminal() {
-		return a.endTask(tx, next)
+		return a.endTask(tx, next, whyCanceled(events))
 	}
 	if s.Phase == task.Running && next.Phase != task.Running {
 		return next, showThread(tx, next.Thread)
@@ -51,8 +51,8 @@ func showThread(tx *store.Tx, id string) error {
 
 // endTask does what the end of a task means for everything around it: its
 // questions close, its grants are void, its thread shows how it ended, and a
-// person is called if there is a reason to.
-func (a *App) endTask(tx *store.Tx, s task.State) (task.State, error) {
+// person is called if there is a reason to. why is the reason of a cancel.
+func (a *App) endTask(tx *store.Tx, s task.State, why string) (task.State, error) {
 	unsettled, err := tx.UnsettledDecisions(s.ID)
 	if err != nil {
 		return s, err
@@ -70,7 +70,7 @@ func (a *App) endTask(tx *store.Tx, s task.State) (task.State, error) {
 		return s, err
 	}
 	th = thread.TaskEnded(th, s.ID, tx.Now())
-	it, err := a.appendItem(tx, &th, endItem(s))
+	it, err := a.appendItem(tx, &th, endItem(s, why))
 	if err != nil {
 		return s, err
 	}
@@ -90,6 +90,16 @@ func (a *App) endTask(tx *store.Tx, s task.State) (task.State, error) {
 		HasResult: s.Result != nil,
 		Answered:  s.Answered,
 	})
+}
+
+// whyCanceled is what the person, or the server, said when it stopped a task.
+func whyCanceled(events []task.Event) string {
+	for _, e := range events {
+		if c, ok := e.(task.CanceledBy); ok {
+			return c.Reason
+		}
+	}
+	return ""
 }
 
 func endOutcome(s task.State) plan.Outcome {
@@ -117,7 +127,7 @@ const actorServer = "server"
 
 // endItem is what the timeline says about the end. Results and failures are
 // worth the person's attention; what the person asked for is not.
-func endItem(s task.State) thread.Item {
+func endItem(s task.State, why string) thread.Item {
 	it := thread.Item{Task: s.ID, Role: thread.RoleServer, Kind: thread.Notice}
 	switch {
 	case s.Phase == task.Completed && s.Result != nil:
@@ -137,8 +147,8 @@ func endItem(s task.State) thread.Item {
 		it.Parts = []thread.Part{{Text: text}}
 	default:
 		text := "Stopped."
-		if s.Hold.Reason != "" {
-			text = "Stopped: " + s.Hold.Reason
+		if why != "" {
+			text = "Stopped: " + why
 		}
 		it.Parts = []thread.Part{{Text: text}}
 	}

@@ -6,7 +6,6 @@ import (
 	"github.com/beckon-dev/beckon/server/policy"
 	"github.com/beckon-dev/beckon/server/store"
 	"github.com/beckon-dev/beckon/sync/task"
-	"github.com/beckon-dev/beckon/sync/thread"
 )
 
 // UnlinkAgent takes an agent's right to work in the caller's account away at
@@ -32,30 +31,12 @@ func (a *App) UnlinkAgent(ctx context.Context, p policy.Principal, agent string)
 			return err
 		}
 		for _, s := range tasks {
-			if err := a.cancelUnlinked(tx, inst, link, s); err != nil {
+			why := link.Name + " may not work here any more."
+			if _, err := a.stepTask(tx, s, task.Cancel{By: inst.ID, Reason: why}); err != nil {
 				return err
 			}
 		}
 		return tx.Audit(inst.ID, "agent.unlinked", agent, "")
 	})
 	return link, err
-}
-
-// cancelUnlinked ends one task and says in its thread why.
-func (a *App) cancelUnlinked(tx *store.Tx, by store.Installation, link store.AgentLink, s task.State) error {
-	th, err := tx.Thread(s.Thread)
-	if err != nil {
-		return err
-	}
-	if _, err := a.appendItem(tx, &th, thread.Item{
-		Task: s.ID, Role: thread.RoleServer, Kind: thread.Notice,
-		Parts: []thread.Part{{Text: link.Name + " may not work here any more."}},
-	}); err != nil {
-		return err
-	}
-	if err := tx.PutThread(th, true); err != nil {
-		return err
-	}
-	_, err = a.stepTask(tx, s, task.Cancel{By: by.ID, Reason: "The agent was unlinked."})
-	return err
 }
