@@ -88,6 +88,7 @@ func (a *App) redeem(ctx context.Context, n device.Notification, p *v1.PushPaylo
 		}
 	case ForgedToken:
 		token = forge(token)
+	default:
 	}
 	result, err := a.send(ctx, p, verb, token, randomText())
 	if fault == Replay {

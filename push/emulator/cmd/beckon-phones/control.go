@@ -1,0 +1,303 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/beckon-dev/beckon/push/emulator/cmd/beckon-phones/phone"
+	"github.com/beckon-dev/beckon/push/emulator/device"
+)
+
+// pairing is a pairing under way or over.
+type pairing struct {
+	digits chan string   // gets the digits once they are known
+	done   chan struct{} // closed at the end
+	err    error         // set before done is closed
+}
+
+// phoneState is a phone in /state.
+type phoneState struct {
+	Name         string        `json:"name"`
+	Paired       bool          `json:"paired"`
+	Server       string        `json:"server,omitempty"`
+	Account      string        `json:"account,omitempty"`
+	Installation string        `json:"installation,omitempty"`
+	Auto         string        `json:"auto,omitempty"`
+	Fault        phone.Fault   `json:"fault,omitempty"`
+	Badge        int           `json:"badge"`
+	Rings        int           `json:"rings"`
+	Screen       []phone.Alert `json:"screen"`
+}
+
+// answered is what the server said to an answer.
+type answered struct {
+	Result  phone.Result `json:"result"`
+	Counted bool         `json:"counted"`
+	Error   string       `json:"error,omitempty"`
+}
+
+// request has every member that a control call may carry.
+type request struct {
+	Server  string   `json:"server,omitempty"`
+	Code    string   `json:"code,omitempty"`
+	CA      string   `json:"ca,omitempty"`
+	Action  string   `json:"action,omitempty"`
+	Key     string   `json:"key,omitempty"`
+	Wait    string   `json:"wait,omitempty"`
+	Options []string `json:"options,omitempty"`
+	Text    string   `json:"text,omitempty"`
+	Fault   string   `json:"fault,omitempty"`
+}
+
+// errConflict answers a call that another one is in the way of.
+var errConflict = errors.New("the phone is being paired already")
+
+func (h *host) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /state", func(w http.ResponseWriter, _ *http.Request) { reply(w, h.state(), nil) })
+	mux.HandleFunc("GET /log", h.serveLog)
+	mux.HandleFunc("GET /phones/{phone}/pair", h.waitPair)
+	verbs := map[string]func(context.Context, *unit, request) (any, error){
+		"pair": h.pair, "tap": tap, "open": open, "answer": answer, "sync": syncNow, "auto": setAuto, "fault": setFault,
+	}
+	for name, verb := range verbs {
+		mux.HandleFunc("POST /phones/{phone}/"+name, func(w http.ResponseWriter, r *http.Request) {
+			var req request
+			body := json.NewDecoder(http.MaxBytesReader(w, r.Body, 64<<10))
+			body.DisallowUnknownFields()
+			u, ok := h.phones[r.PathValue("phone")]
+			switch err := body.Decode(&req); {
+			case err != nil:
+				reply(w, nil, fmt.Errorf("%w: the body: %w", errUsage, err))
+			case !ok:
+				http.Error(w, `{"error":"no such phone"}`, http.StatusNotFound)
+			default:
+				result, err := verb(r.Context(), u, req)
+				reply(w, result, err)
+			}
+		})
+	}
+	return guard(mux)
+}
+
+// guard keeps web pages out: one that a person visits on this machine must not be
+// able to tap their phone.
+func guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.Host)
+		addr, parseErr := netip.ParseAddr(host)
+		local := err == nil && (host == "localhost" || parseErr == nil && addr.IsLoopback())
+		json := r.Method == http.MethodGet || r.Header.Get("Content-Type") == "application/json"
+		if !local || !json || r.Header.Get("Origin") != "" {
+			http.Error(w, `{"error":"for programs on this machine only"}`, http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func reply(w http.ResponseWriter, result any, err error) {
+	w.Header().Set("Content-Type", "application/json")
+	if err != nil {
+		status := http.StatusBadGateway
+		switch {
+		case errors.Is(err, errUsage), errors.Is(err, phone.ErrServer), errors.Is(err, phone.ErrOption):
+			status = http.StatusBadRequest
+		case errors.Is(err, device.ErrNotShown), errors.Is(err, phone.ErrNoButton), errors.Is(err, phone.ErrNotOpen),
+			errors.Is(err, phone.ErrNotPaired), errors.Is(err, errConflict):
+			status = http.StatusConflict
+		}
+		w.WriteHeader(status)
+		result = map[string]string{"error": err.Error()}
+	}
+	_, _ = io.WriteString(w, jsonLine(result)+"\n") // nobody is left to tell
+}
+
+func (h *host) state() map[string][]phoneState {
+	out := []phoneState{}
+	for _, name := range h.order {
+		u := h.phones[name]
+		s := u.app.State()
+		out = append(out, phoneState{
+			Name: name, Paired: s.Paired(), Server: s.Server, Account: s.Account, Installation: s.Installation,
+			Auto: u.app.Auto(), Fault: u.app.Fault(),
+			Badge: u.device.Badge(u.topic), Rings: u.device.Rings(u.topic), Screen: u.app.Screen(),
+		})
+	}
+	return map[string][]phoneState{"phones": out}
+}
+
+// serveLog streams the log; with follow it stays open.
+func (h *host) serveLog(w http.ResponseWriter, r *http.Request) {
+	from, _ := strconv.Atoi(r.FormValue("from")) // nothing is the beginning
+	follow := r.FormValue("follow") != ""
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	out := http.NewResponseController(w)
+	for follow || from < h.log.Len() {
+		if from >= h.log.Len() {
+			_ = out.Flush() // the write after it fails then
+		}
+		line, next, err := h.log.Next(r.Context(), from)
+		if err != nil {
+			return
+		}
+		if _, err := io.WriteString(w, jsonLine(line)+"\n"); err != nil {
+			return
+		}
+		from = next
+	}
+}
+
+// pair begins to pair and answers with the digits to type; the rest goes on.
+func (h *host) pair(ctx context.Context, u *unit, req request) (any, error) {
+	p := &pairing{digits: make(chan string, 1), done: make(chan struct{})}
+	u.mu.Lock()
+	if u.pairing != nil {
+		select {
+		case <-u.pairing.done:
+		default:
+			u.mu.Unlock()
+			return nil, errConflict
+		}
+	}
+	u.pairing = p
+	u.mu.Unlock()
+	h.running.Go(func() {
+		defer close(p.done)
+		p.err = u.app.Pair(h.ctx, req.Server, req.CA, req.Code, func(digits string) { p.digits <- digits })
+	})
+	select {
+	case digits := <-p.digits:
+		return map[string]string{"digits": digits}, nil
+	case <-p.done:
+		return nil, p.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// waitPair answers once a pairing is over.
+func (h *host) waitPair(w http.ResponseWriter, r *http.Request) {
+	u, ok := h.phones[r.PathValue("phone")]
+	if !ok {
+		http.Error(w, `{"error":"no such phone"}`, http.StatusNotFound)
+		return
+	}
+	u.mu.Lock()
+	p := u.pairing
+	u.mu.Unlock()
+	if p != nil {
+		select {
+		case <-p.done:
+		case <-r.Context().Done():
+			return
+		}
+		if p.err != nil {
+			reply(w, nil, p.err)
+			return
+		}
+	}
+	s := u.app.State()
+	if !s.Paired() {
+		reply(w, nil, phone.ErrNotPaired)
+		return
+	}
+	reply(w, map[string]any{"paired": true, "account": s.Account, "installation": s.Installation}, nil)
+}
+
+// find gives the key of the alert that is meant, by default the newest that fits,
+// and waits for one as long as asked.
+func find(ctx context.Context, u *unit, req request, fits func(phone.Alert) bool) (string, error) {
+	if req.Key != "" {
+		return req.Key, nil
+	}
+	var wait time.Duration
+	if req.Wait != "" {
+		var err error
+		if wait, err = time.ParseDuration(req.Wait); err != nil {
+			return "", fmt.Errorf("%w: wait: %w", errUsage, err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	for at := u.app.History().Len(); ; {
+		screen := u.app.Screen()
+		slices.Reverse(screen)
+		if i := slices.IndexFunc(screen, fits); i >= 0 {
+			return screen[i].Key, nil
+		}
+		var err error
+		if _, at, err = u.app.History().Next(ctx, at); err != nil {
+			return "", device.ErrNotShown
+		}
+	}
+}
+
+func tap(ctx context.Context, u *unit, req request) (any, error) {
+	verb, err := parseAuto(req.Action)
+	if err != nil || verb == "" {
+		return nil, fmt.Errorf("%w: action is approve or deny", errUsage)
+	}
+	key, err := find(ctx, u, req, func(a phone.Alert) bool { return slices.Contains(a.Buttons, verb) })
+	if err != nil {
+		return nil, err
+	}
+	result, err := u.app.Press(ctx, key, verb)
+	return judged(result, err)
+}
+
+func answer(ctx context.Context, u *unit, req request) (any, error) {
+	result, err := u.app.Answer(ctx, req.Options, req.Text)
+	return judged(result, err)
+}
+
+// judged makes an answer of the call out of every answer of the server.
+func judged(r phone.Result, err error) (any, error) {
+	if err != nil && r.Outcome == "" && r.Reason == "" {
+		return nil, err
+	}
+	out := answered{Result: r, Counted: err == nil && r.Counted()}
+	if err != nil {
+		out.Error = err.Error()
+	}
+	return out, nil
+}
+
+func open(ctx context.Context, u *unit, req request) (any, error) {
+	key, err := find(ctx, u, req, func(phone.Alert) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	return u.app.Tap(ctx, key)
+}
+
+func syncNow(ctx context.Context, u *unit, _ request) (any, error) {
+	return map[string]bool{"synced": true}, u.app.Sync(ctx)
+}
+
+func setAuto(_ context.Context, u *unit, req request) (any, error) {
+	verb, err := parseAuto(req.Action)
+	if err != nil {
+		return nil, err
+	}
+	u.app.SetAuto(verb)
+	return map[string]string{"auto": verb}, nil
+}
+
+func setFault(_ context.Context, u *unit, req request) (any, error) {
+	f, err := parseFault(req.Fault)
+	if err != nil {
+		return nil, err
+	}
+	u.app.SetFault(f)
+	return map[string]phone.Fault{"fault": f}, nil
+}

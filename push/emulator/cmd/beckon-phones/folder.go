@@ -1,0 +1,175 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/big"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/beckon-dev/beckon/push/emulator/apns"
+)
+
+// folder is what outlives the process: the vendor's keys and addresses, so that a
+// server that runs on need not be told anything new, and the phones.
+type folder string
+
+func (f folder) file(name string) string { return filepath.Join(string(f), name) }
+
+// The names the team's key is registered under.
+const (
+	keyID  = "EMULATED01"
+	teamID = "EMULATOR01"
+)
+
+// settings is apns.json: a configuration file of beckond.
+type settings struct {
+	KeyFile        string   `json:"apns_key_file"`
+	KeyID          string   `json:"apns_key_id"`
+	TeamID         string   `json:"apns_team_id"`
+	App            string   `json:"apns_app"`
+	Topics         []string `json:"apns_topics"`
+	SandboxHost    string   `json:"apns_sandbox_host"`
+	ProductionHost string   `json:"apns_production_host"`
+	CAFile         string   `json:"apns_ca_file"`
+}
+
+func openFolder(dir string) (folder, error) {
+	abs, err := filepath.Abs(dir)
+	if err == nil {
+		err = os.MkdirAll(filepath.Join(abs, "phones"), 0o700)
+	}
+	if err != nil {
+		return "", fmt.Errorf("state folder: %w", err)
+	}
+	return folder(abs), nil
+}
+
+// settings reads what an earlier run wrote; an empty one if there was none.
+func (f folder) settings() (settings, error) {
+	var s settings
+	raw, err := os.ReadFile(f.file("apns.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &s)
+	}
+	return s, err
+}
+
+// address is the listen address of an earlier run; "" for none.
+func address(host string) string {
+	u, err := url.Parse(host)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
+
+func (f folder) write(s settings) error {
+	raw, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	return f.put("apns.json", append(raw, '\n'))
+}
+
+// put writes a file that is either there whole or not at all.
+func (f folder) put(name string, data []byte) error {
+	next := f.file("." + name + ".new")
+	if err := os.WriteFile(next, data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(next, f.file(name))
+}
+
+func (f folder) has(name string) bool {
+	_, err := os.Stat(f.file(name))
+	return err == nil
+}
+
+// authority makes sure that there is a CA for the emulator to sign with.
+func (f folder) authority() (certFile, keyFile string, err error) {
+	certFile, keyFile = f.file("ca.pem"), f.file("ca-key.pem")
+	if f.has("ca.pem") && f.has("ca-key.pem") {
+		return certFile, keyFile, nil
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return "", "", err
+	}
+	now := time.Now()
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: "APNs emulator CA"},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(10, 0, 0),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return "", "", err
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err == nil {
+		err = f.put("ca-key.pem", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
+	}
+	if err == nil {
+		err = f.put("ca.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}))
+	}
+	return certFile, keyFile, err
+}
+
+// providerKey makes sure that there is a key file for the server and gives its
+// public side to register.
+func (f folder) providerKey() (apns.Key, error) {
+	const name = "provider.p8"
+	if !f.has(name) {
+		key, p8, err := apns.NewProviderKey(keyID, teamID)
+		if err != nil {
+			return apns.Key{}, err
+		}
+		return key, f.put(name, p8)
+	}
+	raw, err := os.ReadFile(f.file(name))
+	if err != nil {
+		return apns.Key{}, err
+	}
+	block, _ := pem.Decode(raw)
+	if block == nil {
+		return apns.Key{}, fmt.Errorf("%s: no PEM block", name)
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return apns.Key{}, fmt.Errorf("%s: %w", name, err)
+	}
+	private, ok := parsed.(*ecdsa.PrivateKey)
+	if !ok {
+		return apns.Key{}, fmt.Errorf("%s: not an EC key", name)
+	}
+	return apns.Key{ID: keyID, TeamID: teamID, Public: &private.PublicKey}, nil
+}
+
+// deviceToken is the address that Apple gave to a phone; it stays the same.
+func (f folder) deviceToken(phone string) (string, error) {
+	name := filepath.Join("phones", phone+".token")
+	if raw, err := os.ReadFile(f.file(name)); err == nil {
+		return string(raw), nil
+	}
+	raw := make([]byte, 32)
+	if _, err := rand.Read(raw); err != nil {
+		return "", err
+	}
+	token := hex.EncodeToString(raw)
+	return token, os.WriteFile(f.file(name), []byte(token), 0o600)
+}

@@ -1,0 +1,104 @@
+// Command beckon-phones runs a strict stand-in for Apple's push service and
+// emulated iPhones with a Beckon app, in a process of its own: a server is pointed
+// at it as it would be at Apple, and what a phone would show appears in the
+// terminal. The same program is the finger that taps.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// commandLine is what can be typed.
+type commandLine struct {
+	Listen string `default:"127.0.0.1:8421"                    env:"BECKON_PHONES" help:"Control address on this machine: where the program listens and the other commands find it."`
+	JSON   bool   `help:"Print JSON, one line for each thing." name:"json"`
+
+	Run    runCommand    `cmd:"" default:"withargs"                                                                                         help:"Run the push service and the phones (the default)."`
+	Pair   pairCommand   `cmd:"" help:"Pair a phone: type the code that another device shows; type the digits printed here on that device."`
+	Tap    tapCommand    `cmd:"" help:"Tap a button on a phone's lock screen."`
+	Open   openCommand   `cmd:"" help:"Open an alert in the app and print what it shows."`
+	Answer answerCommand `cmd:"" help:"Answer the decision that is open in the app."`
+	Sync   syncCommand   `cmd:"" help:"Let the app read what has changed, as when it comes to the foreground."`
+	Auto   autoCommand   `cmd:"" help:"Choose the button that a phone taps by itself."`
+	Fault  faultCommand  `cmd:"" help:"Make a phone misbehave, to see a server refuse it."`
+	State  stateCommand  `cmd:"" help:"Print the phones and what is on their screens."`
+	Log    logCommand    `cmd:"" help:"Print every request to the push service and everything the phones did."`
+}
+
+const description = `A strict stand-in for Apple's push service with emulated iPhones.
+
+The folder given by --dir gets apns.json, a configuration for the server
+(beckond --config DIR/apns.json), before the control address answers. It also
+keeps the phones: a restart leaves them paired, under the same addresses.
+
+The control address speaks JSON over HTTP, to this machine only:
+
+  GET  /state                                phones, screens, badges
+  GET  /log?from=N[&follow=1]                JSON lines {source, phone, record}; source is
+                                             apns (a request), phone (the screen) or app
+  POST /phones/NAME/pair   {server, code, ca}  answers {digits}; then
+  GET  /phones/NAME/pair                     waits: {paired, account, installation}
+  POST /phones/NAME/tap    {action, key, wait} answers {result, counted}
+  POST /phones/NAME/open   {key, wait}       answers the card
+  POST /phones/NAME/answer {options, text}   answers {result, counted}
+  POST /phones/NAME/sync   {}
+  POST /phones/NAME/auto   {action}          approve, deny or none
+  POST /phones/NAME/fault  {fault}           or none
+
+key names an alert in /state, by default the newest that fits; wait is how long
+to wait for one, such as "30s". A refusal is {error} with a status of 400 up.`
+
+// call is what every command works with.
+type call struct {
+	ctx      context.Context
+	listen   string
+	json     bool
+	out, err io.Writer
+}
+
+// errNotCounted ends a command whose answer did not count; it was printed.
+var errNotCounted = errors.New("not counted")
+
+// run is the program without a process: 0 done, 1 refused or failed, 2 usage.
+func run(ctx context.Context, args []string, out, errOut io.Writer) int {
+	var line commandLine
+	parser, err := kong.New(&line, kong.Name("beckon-phones"), kong.Description(description), kong.Writers(out, errOut))
+	if err != nil {
+		return complain(errOut, err, 2)
+	}
+	parsed, err := parser.Parse(args)
+	if err != nil {
+		return complain(errOut, err, 2)
+	}
+	err = parsed.Run(call{ctx: ctx, listen: line.Listen, json: line.JSON, out: out, err: errOut})
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errUsage):
+		return complain(errOut, err, 2)
+	case errors.Is(err, errNotCounted):
+		return 1
+	}
+	return complain(errOut, err, 1)
+}
+
+// complain says why the program ends and gives its exit status.
+func complain(w io.Writer, err error, code int) int {
+	_, _ = fmt.Fprintln(w, "beckon-phones:", err) // the status says it too
+	return code
+}

@@ -1,0 +1,294 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/beckon-dev/beckon/push/emulator/cmd/beckon-phones/phone"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// program is one run of the command.
+type program struct {
+	t       *testing.T
+	control string
+	config  settings
+	lines   *bufio.Reader
+	stop    func() int
+}
+
+func start(t *testing.T, dir string, args ...string) *program {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	r, w := io.Pipe()
+	done := make(chan int, 1)
+	go func() {
+		code := run(ctx, append([]string{"--json", "--listen", "127.0.0.1:0", "run", "--dir", dir}, args...), w, w)
+		_ = w.Close()
+		done <- code
+	}()
+	p := &program{t: t, lines: bufio.NewReader(r)}
+	p.stop = sync.OnceValue(func() int {
+		cancel()
+		go func() { _, _ = io.Copy(io.Discard, r) }()
+		return <-done
+	})
+	t.Cleanup(func() { p.stop() })
+	var ready struct {
+		Event   string `json:"event"`
+		Control string `json:"control"`
+		Config  string `json:"config"`
+	}
+	line := p.line()
+	if json.Unmarshal([]byte(line), &ready) != nil || ready.Event != "ready" {
+		t.Fatalf("first line %q", line)
+	}
+	p.control = ready.Control
+	raw, err := os.ReadFile(ready.Config)
+	check(t, err)
+	check(t, json.Unmarshal(raw, &p.config))
+	return p
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p *program) line() string {
+	p.t.Helper()
+	line, err := p.lines.ReadString('\n')
+	check(p.t, err)
+	return line
+}
+
+// ask runs another command against the program.
+func (p *program) ask(args ...string) (code int, out string) {
+	p.t.Helper()
+	var text, problem bytes.Buffer
+	code = run(p.t.Context(), append([]string{"--listen", p.control}, args...), &text, &problem)
+	return code, text.String() + problem.String()
+}
+
+// push sends an alert to a phone as a server configured by apns.json would.
+func (p *program) push(token, payload string) *http.Response {
+	p.t.Helper()
+	raw, err := os.ReadFile(p.config.KeyFile)
+	check(p.t, err)
+	block, _ := pem.Decode(raw)
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	check(p.t, err)
+	claims := jwt.NewWithClaims(jwt.SigningMethodES256, jwt.MapClaims{"iss": p.config.TeamID, "iat": time.Now().Unix()})
+	claims.Header["kid"] = p.config.KeyID
+	bearer, err := claims.SignedString(key)
+	check(p.t, err)
+	ca, err := os.ReadFile(p.config.CAFile)
+	check(p.t, err)
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca)
+	tr := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
+	defer tr.CloseIdleConnections()
+	req, err := http.NewRequestWithContext(p.t.Context(), http.MethodPost, p.config.SandboxHost+"/3/device/"+token, strings.NewReader(payload))
+	check(p.t, err)
+	for name, value := range map[string]string{
+		"authorization": "bearer " + bearer, "apns-topic": p.config.Topics[0], "apns-push-type": "alert", "apns-priority": "10", "apns-collapse-id": "one",
+	} {
+		req.Header.Set(name, value)
+	}
+	res, err := (&http.Client{Transport: tr}).Do(req)
+	check(p.t, err)
+	_, err = io.Copy(io.Discard, res.Body)
+	check(p.t, err)
+	check(p.t, res.Body.Close())
+	return res
+}
+
+func TestRun_WritesTheConfigurationAndSurvivesARestart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := start(t, dir, "--phones", "anna,ben")
+	if p.config.App != "beckon" || p.config.SandboxHost == p.config.ProductionHost || !filepath.IsAbs(p.config.CAFile) {
+		t.Errorf("wrote %+v", p.config)
+	}
+	token, err := os.ReadFile(filepath.Join(dir, "phones", "anna.token"))
+	check(t, err)
+	if code := p.stop(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+	again := start(t, dir, "--phones", "anna,ben")
+	if diff := cmp.Diff(p.config, again.config); diff != "" {
+		t.Error(diff)
+	}
+	if res := again.push(string(token), `{"aps":{"alert":{"title":"t"}}}`); res.StatusCode != http.StatusOK {
+		t.Errorf("a push to the address of before: %s", res.Status)
+	}
+}
+
+func TestRun_LogsRequestsScreensAndApps(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "log")
+	p := start(t, dir, "--phones", "anna", "--log", file)
+	token, err := os.ReadFile(filepath.Join(dir, "phones", "anna.token"))
+	check(t, err)
+	res := p.push(string(token), `{"aps":{"alert":{"title":"For somebody else"},"mutable-content":1},"beckon":{"v":1,"account":"other"}}`)
+	if res.StatusCode != http.StatusOK {
+		t.Fatal(res.Status)
+	}
+	follow, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r, w := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(follow, []string{"--listen", p.control, "log", "--follow"}, w, w)
+		_ = w.Close()
+	}()
+	var sources []string
+	for lines := bufio.NewScanner(r); lines.Scan(); {
+		var e struct {
+			Source string `json:"source"`
+			Record struct {
+				Kind   string `json:"kind"`
+				Status int    `json:"status"`
+			} `json:"record"`
+		}
+		check(t, json.Unmarshal(lines.Bytes(), &e))
+		sources = append(sources, e.Source+" "+e.Record.Kind)
+		if e.Record.Kind == string(phone.Dropped) {
+			break
+		}
+	}
+	cancel()
+	_ = r.Close()
+	if code := <-ended; code != 0 {
+		t.Errorf("log ended with %d", code)
+	}
+	for _, want := range []string{"apns ", "phone rang", "phone received", "phone removed", "app dropped"} {
+		if !strings.Contains(strings.Join(sources, "\n")+"\n", want+"\n") {
+			t.Errorf("no line %q in %q", want, sources)
+		}
+	}
+	p.stop()
+	raw, err := os.ReadFile(file)
+	check(t, err)
+	if got := strings.Count(string(raw), "\n"); got != len(sources) {
+		t.Errorf("the file has %d lines, want %d", got, len(sources))
+	}
+}
+
+func TestCommands_AgainstARunningProgram(t *testing.T) {
+	t.Parallel()
+	p := start(t, t.TempDir(), "--phones", "anna", "--auto", "approve", "--fault", "wrong-key")
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"state"}, 0, "anna  not paired  badge 0"},
+		{[]string{"--json", "state"}, 0, `"auto":"approve","fault":"wrong-key"`},
+		{[]string{"auto", "anna", "none"}, 0, "none"},
+		{[]string{"fault", "anna", "none"}, 0, "none"},
+		{[]string{"--json", "state"}, 0, `"paired":false,"badge":0`},
+		{[]string{"fault", "anna", "lazy"}, 1, "no fault"},
+		{[]string{"tap", "anna", "approve"}, 1, "no such alert"},
+		{[]string{"tap", "anna", "approve", "--wait", "soon"}, 1, "wait"},
+		{[]string{"tap", "anna", "maybe"}, 2, "action"},
+		{[]string{"tap", "carl", "deny"}, 1, "no such phone"},
+		{[]string{"open", "anna"}, 1, "no such alert"},
+		{[]string{"answer", "anna", "approve"}, 1, "open the decision first"},
+		{[]string{"sync", "anna"}, 1, "not paired"},
+		{[]string{"pair", "anna", "7K4M-Q2ZD", "--server", "http://example.com"}, 1, "not the address of a server"},
+		{[]string{"pair", "anna"}, 2, "--server"},
+	} {
+		code, out := p.ask(c.args...)
+		if code != c.code || !strings.Contains(out, c.want) {
+			t.Errorf("%q: exit %d, %q; want %d and %q", c.args, code, out, c.code, c.want)
+		}
+	}
+}
+
+func TestRun_RefusesWhatMakesNoSense(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{
+		{"--phones", "0"}, {"--phones", "Anna"}, {"--phones", "a,a"}, {"--auto", "maybe"}, {"--fault", "lazy"},
+	} {
+		var out bytes.Buffer
+		if code := run(t.Context(), append([]string{"--dir", t.TempDir()}, args...), &out, &out); code != 2 {
+			t.Errorf("%q: exit %d, %s", args, code, &out)
+		}
+	}
+	var out bytes.Buffer
+	if code := run(t.Context(), []string{"--listen", "0.0.0.0:0", "--dir", t.TempDir()}, &out, &out); code != 2 {
+		t.Errorf("a control address for everybody: exit %d, %s", code, &out)
+	}
+}
+
+func TestControl_KeepsWebPagesOut(t *testing.T) {
+	t.Parallel()
+	p := start(t, t.TempDir())
+	for name, change := range map[string]func(*http.Request){
+		"another origin":   func(r *http.Request) { r.Header.Set("Origin", "https://example.com") },
+		"a form":           func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") },
+		"a rebound name":   func(r *http.Request) { r.Host = "example.com:8421" },
+		"an unknown field": func(r *http.Request) { r.Body = io.NopCloser(strings.NewReader(`{"actoin":"deny"}`)) },
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+p.control+"/phones/phone/auto", nil)
+		check(t, err)
+		req.Header.Set("Content-Type", "application/json")
+		req.Body = io.NopCloser(strings.NewReader(`{"action":"deny"}`))
+		change(req)
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		res, err := client.Do(req)
+		check(t, err)
+		check(t, res.Body.Close())
+		if res.StatusCode != http.StatusForbidden && res.StatusCode != http.StatusBadRequest {
+			t.Errorf("%s: %s", name, res.Status)
+		}
+	}
+	if _, out := p.ask("--json", "state"); strings.Contains(out, `"auto"`) {
+		t.Errorf("a phone was changed: %s", out)
+	}
+}
+
+func TestDraw_LooksLikeALockScreen(t *testing.T) {
+	t.Parallel()
+	got := draw(phone.Alert{
+		Phone: "anna", Title: "Builder needs a decision", Badge: 2, Buttons: []string{"approve", "deny"},
+		Body: "Write the report?\nname: a-very-long-name-without-any-space-in-it-that-goes-on-and-on.txt\nevil\x1b[2Jtext",
+	}, []string{"beckon-phones tap anna approve"})
+	want := `
+╭─ anna · badge 2 ───────────────────────────────────────╮
+│ Beckon                                                 │
+│ Builder needs a decision                               │
+│   Write the report?                                    │
+│   name:                                                │
+│   a-very-long-name-without-any-space-in-it-that-goes-o │
+│   n-and-on.txt                                         │
+│   evil�[2Jtext                                         │
+│ [ Approve ] [ Deny ]                                   │
+╰────────────────────────────────────────────────────────╯
+  beckon-phones tap anna approve`
+	if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), got); diff != "" {
+		t.Error(diff)
+	}
+}
