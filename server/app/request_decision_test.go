@@ -68,7 +68,7 @@ func TestRequestDecision_LeavesCardAndCall(t *testing.T) {
 	}
 	want := []decision.Fact{
 		{Label: "App", Value: "files"}, {Label: "Operation", Value: "write"}, {Label: "Connection", Value: "home"},
-		{Label: "name", Value: "it"}, {Label: "size", Value: "12"}, {Label: "Risk class", Value: "2"},
+		{Label: "args.name", Value: "it"}, {Label: "args.size", Value: "12"}, {Label: "Risk class", Value: "2"},
 	}
 	if diff := cmp.Diff(want, d.Items[0].Facts); diff != "" {
 		t.Errorf("facts (-want +got):\n%s", diff)

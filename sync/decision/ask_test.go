@@ -163,8 +163,8 @@ func TestFacts(t *testing.T) {
 				`{"to":["a", "b"],"body":"line\nbreak","count":2,"big":9007199254740991,"ok":true,"none":null,"empty":"","deep":{"x": 1}}`)},
 			[]decision.Fact{
 				{Label: "App", Value: "mail"}, {Label: "Operation", Value: "send"}, {Label: "Connection", Value: "work"}, {Label: "Target", Value: "bob@example.org"},
-				{Label: "big", Value: "9007199254740991"}, {Label: "body", Value: "line\nbreak"}, {Label: "count", Value: "2"}, {Label: "deep", Value: `{"x":1}`},
-				{Label: "empty", Value: ""}, {Label: "none", Value: "null"}, {Label: "ok", Value: "true"}, {Label: "to", Value: `["a","b"]`},
+				{Label: "args.big", Value: "9007199254740991"}, {Label: "args.body", Value: "line\nbreak"}, {Label: "args.count", Value: "2"}, {Label: "args.deep", Value: `{"x":1}`},
+				{Label: "args.empty", Value: ""}, {Label: "args.none", Value: "null"}, {Label: "args.ok", Value: "true"}, {Label: "args.to", Value: `["a","b"]`},
 				{Label: "Risk class", Value: "3"},
 			},
 		},

@@ -9,7 +9,9 @@ import (
 
 // drawFacts shows an action as labels and values, whole: every top-level
 // argument is a literal fact. What cannot be decoded is said to be so, never
-// left out. The agent's prose has no part in it.
+// left out. The agent's prose has no part in it; names of arguments are the
+// agent's too, so they stand behind "args." and cannot pass for the server's own
+// labels.
 func drawFacts(a Action, class Class) []Fact {
 	facts := []Fact{{"App", a.App}, {"Operation", a.Operation}}
 	if a.Connection != "" {
@@ -28,7 +30,7 @@ func drawFacts(a Action, class Class) []Fact {
 	}
 	sort.Strings(names)
 	for _, name := range names {
-		facts = append(facts, Fact{name, literal(args[name])})
+		facts = append(facts, Fact{"args." + name, literal(args[name])})
 	}
 	return append(facts, Fact{"Risk class", strconv.Itoa(int(class))})
 }

@@ -99,12 +99,10 @@ func decideLoseLease(s State, c LoseLease) []Event {
 	if s.Hold.Kind == HoldStop {
 		return []Event{CanceledBy{By: s.Hold.By, Reason: s.Hold.Reason}}
 	}
-	if len(c.Pending) > 0 && !s.Wrapped() {
-		if c.Unacked {
-			// What the lost worker was told must reach another one; sleeping
-			// on it would leave a message or an answer unread.
-			return []Event{LeaseLost{}, Readied{}}
-		}
+	// What the lost worker was told and did not acknowledge must reach another
+	// one, so the task does not sleep on it. That counts: a worker that dies of
+	// what it is told has to come to an end.
+	if len(c.Pending) > 0 && !c.Unacked && !s.Wrapped() {
 		return []Event{LeaseLost{}, Slept{Wait{Mode: Any, Decisions: c.Pending}}}
 	}
 	if s.Attempts+1 >= s.MaxAttempts {

@@ -17,8 +17,8 @@
 //	² READY when the set is satisfied or a waking signal is not acknowledged
 //	³ hold STOP; under it Yield, Release and LoseLease go to CANCELED, while
 //	  Complete and Fail keep their truth
-//	⁴ a decision of its own is still open: nothing is counted; READY if a waking
-//	  signal is not acknowledged
+//	⁴ a decision of its own is still open and no waking signal is left to be
+//	  acknowledged: nothing is counted
 //	⁵ the lost lease in a row that reaches MaxAttempts: could_not_resume.
 //	  MaxAttempts 1 is a wrapped command and fails even while it waits
 //

@@ -76,8 +76,8 @@ func TestDecide_LeavesBehind(t *testing.T) {
 		{"a lease lost while a question is open counts nothing", at(task.Running, task.HoldNone), task.LoseLease{Lease: held, Pending: []string{"d7", "d8"}}, func(s *task.State) {
 			s.Phase, s.Lease, s.Wait = task.Waiting, task.Lease{}, task.Wait{Mode: task.Any, Decisions: []string{"d7", "d8"}}
 		}},
-		{"nor does it sleep on the question while something else is unheard", at(task.Running, task.HoldNone), task.LoseLease{Lease: held, Pending: []string{"d7"}, Unacked: true}, func(s *task.State) {
-			s.Phase, s.Lease = task.Ready, task.Lease{}
+		{"but it does not sleep on the question while something is unheard, and that counts", at(task.Running, task.HoldNone), task.LoseLease{Lease: held, Pending: []string{"d7"}, Unacked: true}, func(s *task.State) {
+			s.Phase, s.Lease, s.Attempts = task.Ready, task.Lease{}, 2
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -178,8 +178,7 @@ func (l *life) die(t *rapid.T) {
 	switch {
 	case stopping:
 		want = task.Canceled
-	case pending != nil && l.s.MaxAttempts > 1 && unheard:
-	case pending != nil && l.s.MaxAttempts > 1:
+	case pending != nil && l.s.MaxAttempts > 1 && !unheard:
 		want = task.Waiting
 	default:
 		if l.lost++; l.lost >= l.s.MaxAttempts {

@@ -117,6 +117,7 @@ func rows() []row {
 		{"", "last attempt, asked", task.LoseLease{Lease: held, Pending: []string{"d1"}}, lastAttempt, lose("WAITING")},
 		{"", "wrapped", task.LoseLease{Lease: held}, wrapped, lose("FAILED")},
 		{"", "asked, unheard", task.LoseLease{Lease: held, Pending: []string{"d1"}, Unacked: true}, nil, lose("READY")},
+		{"", "last attempt, asked, unheard", task.LoseLease{Lease: held, Pending: []string{"d1"}, Unacked: true}, lastAttempt, lose("FAILED")},
 		{"", "wrapped, asked, unheard", task.LoseLease{Lease: held, Pending: []string{"d1"}, Unacked: true}, wrapped, lose("FAILED")},
 		{"", "wrapped, asked", task.LoseLease{Lease: held, Pending: []string{"d1"}}, wrapped, lose("FAILED")},
 		{"", "other lease", task.LoseLease{Lease: other}, lastAttempt, nothing},
