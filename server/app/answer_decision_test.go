@@ -75,7 +75,7 @@ func TestAnswerDecision_OneTransaction(t *testing.T) {
 // Every outcome, from every state the question can be in.
 func TestAnswerDecision_Outcomes(t *testing.T) {
 	t.Parallel()
-	close := func(to string) func(*harness, app.Held, decision.State) {
+	closed := func(to string) func(*harness, app.Held, decision.State) {
 		return func(h *harness, held app.Held, d decision.State) {
 			switch to {
 			case "withdrawn":
@@ -105,25 +105,25 @@ func TestAnswerDecision_Outcomes(t *testing.T) {
 	}{
 		"approve":                    {nil, "approve", nil, decision.Applied, true, true},
 		"deny":                       {nil, "deny", nil, decision.Applied, true, true},
-		"approve twice":              {close("approve"), "approve", nil, decision.Same, true, false},
-		"deny twice":                 {close("deny"), "deny", nil, decision.Same, true, false},
-		"same answer, other key":     {close("deny"), "deny", func(c *app.AnswerDecision) { c.Key = "other" }, decision.Same, true, false},
-		"deny what was approved":     {close("approve"), "deny", nil, decision.Conflict, true, false},
-		"approve what was denied":    {close("deny"), "approve", nil, decision.Conflict, true, false},
-		"other words":                {close("deny"), "deny", func(c *app.AnswerDecision) { c.Items[0].Text = "no!" }, decision.Conflict, true, false},
-		"resolved, seen stale":       {close("approve"), "approve", func(c *app.AnswerDecision) { c.Revision = 7 }, decision.Same, true, false},
+		"approve twice":              {closed("approve"), "approve", nil, decision.Same, true, false},
+		"deny twice":                 {closed("deny"), "deny", nil, decision.Same, true, false},
+		"same answer, other key":     {closed("deny"), "deny", func(c *app.AnswerDecision) { c.Key = "other" }, decision.Same, true, false},
+		"deny what was approved":     {closed("approve"), "deny", nil, decision.Conflict, true, false},
+		"approve what was denied":    {closed("deny"), "approve", nil, decision.Conflict, true, false},
+		"other words":                {closed("deny"), "deny", func(c *app.AnswerDecision) { c.Items[0].Text = "no!" }, decision.Conflict, true, false},
+		"resolved, seen stale":       {closed("approve"), "approve", func(c *app.AnswerDecision) { c.Revision = 7 }, decision.Same, true, false},
 		"older revision":             {nil, "approve", func(c *app.AnswerDecision) { c.Revision = 2 }, decision.Stale, false, false},
 		"other digest":               {nil, "approve", func(c *app.AnswerDecision) { c.Asked[0]++ }, decision.Stale, false, false},
 		"deny of another digest":     {nil, "deny", func(c *app.AnswerDecision) { c.Asked[0]++ }, decision.Stale, false, false},
 		"nothing opened":             {nil, "approve", func(c *app.AnswerDecision) { c.View[0]++ }, decision.NeedsView, false, false},
 		"deny needs no look":         {nil, "deny", func(c *app.AnswerDecision) { c.View[0]++ }, decision.Applied, true, true},
-		"withdrawn":                  {close("withdrawn"), "approve", nil, decision.Closed, false, false},
-		"superseded":                 {close("superseded"), "approve", nil, decision.Closed, false, false},
-		"canceled":                   {close("canceled"), "approve", nil, decision.Closed, false, false},
-		"expired":                    {close("expired"), "approve", nil, decision.TooLate, false, false},
-		"deny of an expired one":     {close("expired"), "deny", nil, decision.TooLate, false, false},
-		"late, and nobody noted it":  {close("late"), "approve", nil, decision.TooLate, false, true},
-		"late deny, nobody noted it": {close("late"), "deny", nil, decision.TooLate, false, true},
+		"withdrawn":                  {closed("withdrawn"), "approve", nil, decision.Closed, false, false},
+		"superseded":                 {closed("superseded"), "approve", nil, decision.Closed, false, false},
+		"canceled":                   {closed("canceled"), "approve", nil, decision.Closed, false, false},
+		"expired":                    {closed("expired"), "approve", nil, decision.TooLate, false, false},
+		"deny of an expired one":     {closed("expired"), "deny", nil, decision.TooLate, false, false},
+		"late, and nobody noted it":  {closed("late"), "approve", nil, decision.TooLate, false, true},
+		"late deny, nobody noted it": {closed("late"), "deny", nil, decision.TooLate, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -43,7 +43,8 @@ type ClaimTask struct {
 }
 
 // ClaimTask waits for a claimable task of the calling agent. found is false
-// when none came in time. Errors: *FieldError, the context's.
+// when none came in time. Errors: *FieldError, ErrRevoked for a key that was
+// revoked meanwhile, the context's.
 func (a *App) ClaimTask(ctx context.Context, p policy.Principal, c ClaimTask) (claim Claim, found bool, err error) {
 	line := c.line()
 	waiter := a.queue.Join(p.Agent, line)
@@ -109,6 +110,8 @@ func (a *App) tryClaim(ctx context.Context, p policy.Principal, c ClaimTask) (Cl
 			tried[ready.Task] = true
 			claim, err := a.claim(ctx, p, c, ready.Account, ready.Task)
 			switch {
+			case errors.Is(err, errKeyGone):
+				return Claim{}, false, ErrRevoked
 			case err == nil:
 				failpoint.Hit("claim.committed")
 				return claim, true, nil
@@ -153,9 +156,16 @@ func (a *App) candidates(ctx context.Context, p policy.Principal, c ClaimTask, t
 	return out, err
 }
 
+// errKeyGone ends a claim, where a link that is revoked only ends the try.
+var errKeyGone = errors.New("app: key is gone")
+
 func (a *App) claim(ctx context.Context, p policy.Principal, c ClaimTask, account, id string) (Claim, error) {
 	var claim Claim
 	err := a.update(ctx, account, func(tx *store.Tx) error {
+		// The call may have waited for a minute since its key was checked.
+		if key, err := tx.CredentialRow(p.Key); err != nil || key.Revoked {
+			return errKeyGone
+		}
 		s, err := workTask(tx.Read, p, id, store.ScopeTaskWork)
 		if err != nil {
 			return err

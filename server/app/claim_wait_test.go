@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/beckon-dev/beckon/server/app"
+	"github.com/beckon-dev/beckon/server/store"
 	"github.com/beckon-dev/beckon/sync/decision"
 	"github.com/beckon-dev/beckon/sync/task"
 )
@@ -167,10 +168,10 @@ func TestClaimTask_PickyWorkerSwallowsNoWake(t *testing.T) {
 		c.Task = s.ID
 		picky := h.worker(ctx, c)
 		synctest.Wait()
-		any := h.worker(ctx, named("any"))
+		anyone := h.worker(ctx, named("any"))
 		synctest.Wait()
 		h.createTask("other")
-		if r := <-any; !r.found || r.after != 0 {
+		if r := <-anyone; !r.found || r.after != 0 {
 			t.Errorf("the worker behind got %v after %v", r.found, r.after)
 		}
 		_, err := h.app.ReleaseTask(t.Context(), h.agent, held)
@@ -199,6 +200,33 @@ func TestClaimTask_FailedWorkerHandsTheWakeOn(t *testing.T) {
 		}
 		if r := <-second; !r.found || r.after != 0 {
 			t.Errorf("the second worker got %v after %v", r.found, r.after)
+		}
+	})
+}
+
+// A worker whose key is revoked while it waits gets no more work, and hears why.
+func TestClaimTask_KeyRevokedMeanwhile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t)
+		got := h.worker(t.Context(), named("w"))
+		synctest.Wait()
+		h.update(h.account, func(tx *store.Tx) error {
+			keys, err := tx.Keys(h.agent.Agent)
+			if err != nil {
+				return err
+			}
+			keys[0].Revoked = true
+			return tx.PutKey(keys[0])
+		})
+		s := h.createTask("secret")
+		if r := <-got; r.found || r.after != 0 {
+			t.Errorf("after %v a revoked key got %v", r.after, r.found)
+		} else {
+			sameError(t, r.err, app.ErrRevoked)
+		}
+		if got := h.task(s.ID); got.Phase != task.Ready {
+			t.Errorf("the task is %v", got.Phase)
 		}
 	})
 }

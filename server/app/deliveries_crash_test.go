@@ -14,7 +14,7 @@ import (
 // identities, so that the phone replaces and does not ring as new.
 func TestOutbox_ResendKeepsItsIdentity(t *testing.T) {
 	t.Parallel()
-	for name, recover := range map[string]bool{"after its lease": false, "after a restart": true} {
+	for name, restarted := range map[string]bool{"after its lease": false, "after a restart": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t)
@@ -24,7 +24,7 @@ func TestOutbox_ResendKeepsItsIdentity(t *testing.T) {
 			row := h.takeOne()
 			first := h.message(row)
 			h.restart() // accepted by the vendor, never finished
-			if recover {
+			if restarted {
 				check(t, h.app.Outbox().Recover(t.Context(), lane))
 			} else {
 				if len(h.take(10)) != 0 {

@@ -78,9 +78,7 @@ func (w *watcher) look() effects {
 		var seen []app.Delta
 		w.at[i], seen = h.drain(w.at[i])
 		for _, d := range seen {
-			for _, c := range changesOf(d.Page) {
-				kinds = append(kinds, c)
-			}
+			kinds = append(kinds, changesOf(d.Page)...)
 		}
 		if i == 0 {
 			e.Account = kinds

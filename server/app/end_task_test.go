@@ -13,8 +13,6 @@ import (
 	"github.com/beckon-dev/beckon/sync/thread"
 )
 
-func exit(n int32) *int32 { return &n }
-
 // The end of a task, however it comes about: what the person sees, whether
 // anybody is called, and that a repeat after a lost answer says the same.
 func TestEnd_WhatItLeavesBehind(t *testing.T) {
@@ -38,11 +36,11 @@ func TestEnd_WhatItLeavesBehind(t *testing.T) {
 		text     string
 		notable  bool
 	}{
-		"a result":               {false, complete(&task.Result{Summary: "Built.", Body: "All of it", DataJSON: []byte(`{"n":1}`), ExitStatus: exit(0)}), task.Completed, true, thread.Result, "Built.", true},
+		"a result":               {false, complete(&task.Result{Summary: "Built.", Body: "All of it", DataJSON: []byte(`{"n":1}`), ExitStatus: new(int32(0))}), task.Completed, true, thread.Result, "Built.", true},
 		"a result after an ask":  {true, complete(&task.Result{Summary: "Built."}), task.Completed, true, thread.Result, "Built.", true},
 		"nothing to read":        {false, complete(nil), task.Completed, true, thread.Notice, "Done.", true},
 		"nothing after an ask":   {true, complete(nil), task.Completed, false, thread.Notice, "Done.", false},
-		"a failure":              {false, fail(task.Failure{Code: "exit", Text: "Tests fail.", ExitStatus: exit(2)}), task.Failed, true, thread.Failure, "Tests fail.", true},
+		"a failure":              {false, fail(task.Failure{Code: "exit", Text: "Tests fail.", ExitStatus: new(int32(2))}), task.Failed, true, thread.Failure, "Tests fail.", true},
 		"a failure after an ask": {true, fail(task.Failure{Code: "exit"}), task.Failed, true, thread.Failure, "exit", true},
 	} {
 		t.Run(name, func(t *testing.T) {
