@@ -25,6 +25,8 @@ type Person struct {
 	plain func(credentials) *API
 	key   *ecdsa.PrivateKey
 	who   Profile
+
+	server, caFile string
 }
 
 // OpenPerson opens the profile of a device that has joined. Server and CAFile
@@ -55,14 +57,14 @@ func openPerson(path string, p Profile, opts Options) (*Person, error) {
 	}
 	plain := func(c credentials) *API { return newAPI(transport, release, opts.Retry, c) }
 	tokens := &tokenSource{path: path, key: key, held: p, exchange: plain(anonymous{}).Tokens.RefreshToken}
-	return &Person{API: plain(tokens), tokens: tokens, plain: plain, key: key, who: p}, nil
+	return &Person{API: plain(tokens), tokens: tokens, plain: plain, key: key, who: p, server: opts.Server, caFile: opts.CAFile}, nil
 }
 
-// Account is the account's id.
-func (p *Person) Account() string { return p.who.Account }
+// AccountID is the account's id.
+func (p *Person) AccountID() string { return p.who.Account }
 
-// Installation is this device's id.
-func (p *Person) Installation() string { return p.who.Installation }
+// InstallationID is this device's id.
+func (p *Person) InstallationID() string { return p.who.Installation }
 
 // ServerID is the name of the server, which proofs are bound to.
 func (p *Person) ServerID() string { return p.who.ServerID }
@@ -204,3 +206,7 @@ func Ended(err error) bool {
 	return ok && e.Code == connect.CodeUnauthenticated &&
 		(e.Reason == ReasonRevoked || e.Reason == ReasonReused || e.Reason == "EXPIRED")
 }
+
+// Address is how the server is reached: its base URL, and the file with its
+// certificate authority where it has one of its own.
+func (p *Person) Address() (server, caFile string) { return p.server, p.caFile }

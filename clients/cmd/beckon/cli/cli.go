@@ -1,0 +1,277 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"connectrpc.com/connect/v2"
+	"github.com/alecthomas/kong"
+	"golang.org/x/term"
+
+	"github.com/beckon-dev/beckon/clients/cmd/beckon/screen"
+	beckon "github.com/beckon-dev/beckon/clients/go"
+)
+
+// commandLine is what can be typed.
+type commandLine struct {
+	Server  string `env:"BECKON_SERVER" help:"Base URL of the server; the profile or key file names it otherwise." placeholder:"URL"`
+	CAFile  string `env:"BECKON_CA_FILE" help:"PEM file with the certificate authority of the server." name:"ca-file" placeholder:"FILE"`
+	Profile string `env:"BECKON_PROFILE" help:"Which of this machine's installations to be." placeholder:"NAME"`
+	JSON    bool   `help:"Print JSON; one object a line where there are several." name:"json"`
+
+	Run   runCommand   `cmd:"" group:"For programs" help:"Run a command as a task: its output is kept, its end calls the person, and Stop reaches it."`
+	Ask   askCommand   `cmd:"" group:"For programs" help:"Ask the person and wait for the answer. The exit status is 0 for yes, 1 for no."`
+	Agent agentCommand `cmd:"" group:"For programs" help:"Agents of the account."`
+
+	Claim    claimCommand    `cmd:"" group:"For people" help:"Become the first installation of a new server, by the link it printed."`
+	Pair     pairCommand     `cmd:"" group:"For people" help:"Let another device in, or with a code: join the account that showed it."`
+	Inbox    inboxCommand    `cmd:"" group:"For people" help:"List what waits for an answer, and the threads."`
+	Show     showCommand     `cmd:"" group:"For people" help:"Show a decision, a task or a thread."`
+	Answer   answerCommand   `cmd:"" group:"For people" help:"Answer a decision."`
+	Stop     stopCommand     `cmd:"" group:"For people" help:"Stop a task."`
+	Agents   agentsCommand   `cmd:"" group:"For people" help:"List the agents that may work for you."`
+	Devices  devicesCommand  `cmd:"" group:"For people" help:"List your devices, or revoke one."`
+	Settings settingsCommand `cmd:"" group:"For people" help:"Show or change how much a push may show."`
+	Unlock   unlockCommand   `cmd:"" group:"For people" help:"Show digits that unlock this terminal for answers of class 2; with arguments: unlock another one."`
+
+	Version versionCommand `cmd:"" help:"Print the version."`
+}
+
+// session is what every command works with.
+type session struct {
+	ctx      context.Context
+	line     *commandLine
+	in       *os.File
+	out, err *os.File
+	version  string
+}
+
+// exit is an end with a status of its own. Text, where there is one, is what
+// was wrong.
+type exit struct {
+	code int
+	text string
+}
+
+// Error is the text.
+func (e exit) Error() string { return e.text }
+
+// Exit statuses that are the same for all commands.
+const (
+	exitNo     = 1
+	exitUsage  = 2
+	exitLate   = 3
+	exitClosed = 4
+	exitFailed = 125
+	exitCannot = 126
+	exitAbsent = 127
+	exitSignal = 128
+)
+
+func usage(format string, args ...any) error {
+	return exit{exitUsage, fmt.Sprintf(format, args...)}
+}
+
+// interrupted is why a context ended: somebody sent a signal.
+type interrupted struct{ signal syscall.Signal }
+
+// Error names the signal.
+func (i interrupted) Error() string { return i.signal.String() }
+
+// Main runs one command line and gives its exit status.
+func Main(version string, args []string) int {
+	var line commandLine
+	parser, err := kong.New(&line,
+		kong.Name("beckon"),
+		kong.Description("Long-running work with a person in the loop."),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 100}),
+		kong.Vars{"actions": actionHelp},
+	)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "beckon:", err)
+		return exitFailed
+	}
+	parsed, err := parser.Parse(args)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "beckon: %s\nTry 'beckon --help'.\n", screen.Line(err.Error()))
+		return exitUsage
+	}
+	s := &session{line: &line, in: os.Stdin, out: os.Stdout, err: os.Stderr, version: version}
+	var stop func()
+	if strings.HasPrefix(parsed.Command(), "run ") {
+		s.ctx, stop = context.Background(), func() {} // it passes signals on
+	} else {
+		s.ctx, stop = untilSignal(context.Background())
+	}
+	defer stop()
+	return s.report(parsed.Run(s))
+}
+
+// untilSignal is a context that the usual signals end. A second one kills.
+func untilSignal(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case got := <-signals:
+			signal.Stop(signals)
+			if number, ok := got.(syscall.Signal); ok {
+				cancel(interrupted{number})
+			}
+		case <-ctx.Done():
+			signal.Stop(signals)
+		}
+	}()
+	return ctx, func() {
+		cancel(nil)
+		<-done
+	}
+}
+
+// report tells how a command ended and gives its status.
+func (s *session) report(err error) int {
+	if err == nil {
+		return 0
+	}
+	if e, ok := errors.AsType[exit](err); ok {
+		if e.text != "" {
+			s.note("%s", e.text)
+		}
+		return e.code
+	}
+	if i, ok := errors.AsType[interrupted](context.Cause(s.ctx)); ok {
+		s.note("interrupted")
+		return exitSignal + int(i.signal)
+	}
+	if s.line.JSON {
+		_ = s.print(errorViewOf(err))
+	}
+	s.note("%s", strings.TrimPrefix(err.Error(), "beckon: "))
+	if hint := hintFor(err); hint != "" {
+		s.note("%s", hint)
+	}
+	if e, ok := errors.AsType[*beckon.Error](err); ok && e.Code == connect.CodeInvalidArgument {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// hintFor says what a person can do about an error.
+func hintFor(err error) string {
+	switch {
+	case errors.Is(err, beckon.ErrNoProfile):
+		return "claim a new server with `beckon claim URL`, or join an account with `beckon pair CODE --server URL`"
+	case errors.Is(err, beckon.ErrProfileExists):
+		return "use another one with --profile NAME"
+	case beckon.Ended(err):
+		return "this installation was revoked or logged out: pair it again under another --profile"
+	case beckon.ReasonOf(err) == beckon.ReasonStepUp:
+		return "a terminal may do this only in the first 30 minutes after `beckon claim`; use your phone or the web"
+	default:
+		return ""
+	}
+}
+
+// note is for people, on standard error, so that output stays what was asked.
+func (s *session) note(format string, args ...any) {
+	text, _ := screen.Text(fmt.Sprintf(format, args...))
+	fmt.Fprintln(s.err, "beckon:", text)
+}
+
+// say prints a line of the result; what comes from others is made safe.
+func (s *session) say(format string, args ...any) {
+	text, _ := screen.Text(fmt.Sprintf(format, args...))
+	fmt.Fprintln(s.out, text)
+}
+
+// print writes the result as JSON. Control characters are escaped in it.
+func (s *session) print(v any) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(s.out, asciiJSON(raw))
+	return err
+}
+
+// asciiJSON escapes what JSON allows and a terminal should not get.
+func asciiJSON(raw []byte) string {
+	var b strings.Builder
+	for _, r := range string(raw) {
+		switch shown, hidden := screen.Text(string(r)); {
+		case hidden == 0:
+			b.WriteString(shown)
+		case r > 0xffff:
+			r -= 0x10000
+			fmt.Fprintf(&b, `\u%04x\u%04x`, 0xd800+(r>>10), 0xdc00+(r&0x3ff))
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
+
+func (s *session) options() beckon.Options {
+	return beckon.Options{Server: s.line.Server, CAFile: s.line.CAFile}
+}
+
+// person opens this machine's installation.
+func (s *session) person() (*beckon.Person, error) {
+	path, err := beckon.ProfilePath(s.line.Profile)
+	if err != nil {
+		return nil, err
+	}
+	return beckon.OpenPerson(path, s.options())
+}
+
+// tty reports whether a person sits at both ends.
+func (s *session) tty() bool {
+	return term.IsTerminal(int(s.in.Fd())) && term.IsTerminal(int(s.out.Fd()))
+}
+
+// readLine asks for one line. A context that ends leaves the read behind; the
+// process is about to end then.
+func (s *session) readLine(prompt string) (string, error) {
+	fmt.Fprint(s.err, prompt)
+	type result struct {
+		text string
+		err  error
+	}
+	read := make(chan result, 1)
+	go func() {
+		text, err := bufio.NewReader(io.LimitReader(s.in, 4096)).ReadString('\n')
+		read <- result{text, err}
+	}()
+	select {
+	case <-s.ctx.Done():
+		return "", context.Cause(s.ctx)
+	case r := <-read:
+		text := strings.TrimSpace(r.text)
+		if r.err != nil && text == "" {
+			return "", usage("nothing was typed")
+		}
+		return text, nil
+	}
+}
+
+type versionCommand struct{}
+
+// Run prints the version.
+func (versionCommand) Run(s *session) error {
+	if s.line.JSON {
+		return s.print(map[string]string{"version": s.version})
+	}
+	s.say("beckon %s", s.version)
+	return nil
+}

@@ -1,0 +1,185 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/beckon-dev/beckon/clients/cmd/beckon/screen"
+	beckon "github.com/beckon-dev/beckon/clients/go"
+	v1 "github.com/beckon-dev/beckon/proto/gen/beckon/v1"
+)
+
+type showCommand struct {
+	ID    string `arg:"" help:"A decision (dec_…), a task (tsk_…) or a thread (thr_…)." name:"id"`
+	Items int32  `default:"50" help:"Of a thread or task: how many items of the timeline, at most 200."`
+}
+
+// Run shows one thing, whole.
+func (c showCommand) Run(s *session) error {
+	p, err := s.person()
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	switch kind, _, _ := strings.Cut(c.ID, "_"); kind {
+	case "dec":
+		res, err := p.Decisions.GetDecision(s.ctx, &v1.GetDecisionRequest{DecisionId: c.ID})
+		if err != nil {
+			return err
+		}
+		return s.showDecision(res.GetDecision())
+	case "tsk":
+		return c.task(s, p)
+	case "thr":
+		return c.thread(s, p, c.ID, "")
+	default:
+		return usage("%q is no decision, task or thread", c.ID)
+	}
+}
+
+func (c showCommand) task(s *session, p *beckon.Person) error {
+	res, err := p.Tasks.GetTask(s.ctx, &v1.GetTaskRequest{TaskId: c.ID})
+	if err != nil {
+		return err
+	}
+	v := taskViewOf(res.GetTask())
+	for _, d := range res.GetDecisions() {
+		v.Decisions = append(v.Decisions, decisionViewOf(d))
+	}
+	if s.line.JSON {
+		return s.print(v)
+	}
+	s.say("%s\n%s  %s", oneLine(v.Title), v.ID, taskWord(v.Phase, v.Hold))
+	switch {
+	case v.Failure != "":
+		s.say("failed: %s\n%s", v.Failure, v.Text)
+	case v.Summary != "":
+		s.say("%s\n%s", v.Summary, v.Body)
+	case v.Progress != "":
+		s.say("%s", v.Progress)
+	}
+	for _, d := range v.Decisions {
+		s.say("%s  %-10s %s", d.ID, d.State, oneLine(d.Title))
+	}
+	return c.thread(s, p, v.ThreadID, v.ID)
+}
+
+// thread prints the end of a timeline; with a task, what belongs to that one.
+func (c showCommand) thread(s *session, p *beckon.Person, id, task string) error {
+	items, err := p.Items.ListItems(s.ctx, &v1.ListItemsRequest{ThreadId: id, PageSize: min(max(c.Items, 1), 200)})
+	if err != nil {
+		return err
+	}
+	if task == "" {
+		res, err := p.Threads.GetThread(s.ctx, &v1.GetThreadRequest{ThreadId: id})
+		if err != nil {
+			return err
+		}
+		v := threadViewOf(res.GetThread())
+		for _, t := range res.GetTasks() {
+			v.Tasks = append(v.Tasks, taskViewOf(t))
+		}
+		for _, it := range items.GetItems() {
+			v.Items = append(v.Items, itemViewOf(it))
+		}
+		v.More = items.GetMore()
+		if s.line.JSON {
+			return s.print(v)
+		}
+		s.say("%s\n%s", oneLine(v.Title), v.ID)
+	}
+	if items.GetMore() {
+		s.say("… earlier items are left out; see --items")
+	}
+	for _, it := range items.GetItems() {
+		if task == "" || it.GetTaskId() == task {
+			s.showItem(it)
+		}
+	}
+	return nil
+}
+
+func (s *session) showItem(it *v1.Item) {
+	if it.GetKind() != v1.ItemKind_ITEM_KIND_OUTPUT {
+		s.say("── %s, %s, %s", word(it.GetRole()), word(it.GetKind()), clock(at(it.GetCreateTime())))
+	}
+	for _, part := range it.GetParts() {
+		o := part.GetOutput()
+		if o == nil {
+			s.say("%s", part.GetText())
+			continue
+		}
+		if o.GetOmittedBytes() > 0 {
+			s.say("… %s were not kept …", bytesWord(o.GetOmittedBytes()))
+		}
+		fmt.Fprint(s.out, screen.Output(o.GetData()))
+	}
+}
+
+// showDecision prints a card: what the server knows first, the agent's words
+// last and marked as such, nothing cut.
+func (s *session) showDecision(d *v1.Decision) error {
+	v := decisionViewOf(d)
+	if s.line.JSON {
+		return s.print(v)
+	}
+	s.say("%s\n%s  %s", oneLine(v.Title), v.ID, v.State)
+	if v.Class != nil {
+		s.say("class %d: %s", *v.Class, classWord(*v.Class))
+	}
+	for _, it := range v.Items {
+		s.showQuestion(it, len(v.Items) > 1)
+	}
+	if v.AgentReason != "" {
+		shown, hidden := screen.Text(v.AgentReason)
+		s.say("── the agent says; nobody has checked it ──")
+		for line := range strings.SplitSeq(shown, "\n") {
+			s.say("│ %s", line)
+		}
+		if hidden > 0 {
+			s.say("│ (%d hidden characters)", hidden)
+		}
+	}
+	if v.State == "pending" && !v.ExpireTime.IsZero() {
+		s.say("Nobody can answer after %s.", clock(v.ExpireTime))
+	}
+	if v.Answer != nil {
+		s.say("answered by %s (%s), %s", oneLine(v.Answer.Installation), v.Answer.Surface, ago(v.Answer.AnswerTime))
+		for _, it := range v.Answer.Items {
+			s.say("  %s: %s %s", oneLine(it.ItemID), oneLine(strings.Join(it.Options, ", ")), it.Text)
+		}
+	}
+	if v.CloseReason != "" {
+		s.say("%s", v.CloseReason)
+	}
+	return nil
+}
+
+func (s *session) showQuestion(it questionView, several bool) {
+	if several {
+		s.say("── item %s", oneLine(it.ID))
+	}
+	if it.Question != "" {
+		s.say("%s", it.Question)
+	}
+	for _, f := range it.Facts {
+		s.say("  %-14s %s", oneLine(f.Label)+":", strings.ReplaceAll(f.Value, "\n", "\n                 "))
+	}
+	for _, o := range it.Options {
+		s.say("  [%s]  %s", oneLine(o.ID), oneLine(o.Label))
+	}
+}
+
+func classWord(class int) string {
+	return [...]string{
+		"reads what is public", "reads what is private", "writes what can be undone",
+		"sends something to somebody", "money, permissions, or cannot be undone",
+	}[min(max(class, 0), 4)]
+}
+
+func bytesWord(n uint64) string {
+	if n < 1<<20 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+}
