@@ -43,7 +43,7 @@ func TestFault_AnswerBeforeTheWait(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	rng := rand.New(rand.NewPCG(1, 2))
-	for i := range 300 {
+	for i := range 100 {
 		s, held := h.startTask(fmt.Sprint("task ", i))
 		var asked []decision.State
 		wait := task.Wait{Mode: task.WaitMode(1 + rng.IntN(2))}
