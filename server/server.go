@@ -132,6 +132,14 @@ func (s *Server) listen(ctx context.Context, mux http.Handler) error {
 // URL is how clients reach the server; empty in process.
 func (s *Server) URL() string { return s.url }
 
+// Addr is where the port listens; nil in process.
+func (s *Server) Addr() net.Addr {
+	if s.port == nil {
+		return nil
+	}
+	return s.port.Addr()
+}
+
 // App is the verbs, for callers in the same process.
 func (s *Server) App() *app.App { return s.app }
 

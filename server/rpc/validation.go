@@ -43,7 +43,38 @@ func validationRefusal(err error) (refusal, bool) {
 	if !bounded {
 		return badField(field, reason, 0), true
 	}
-	return badField(field, reason, bound(v.RuleValue)), true
+	return badField(field, reason, upperBound(v)), true
+}
+
+// upperBound is the most that a field may be. A rule with two ends reports the
+// lower one, so the upper is looked up beside it.
+func upperBound(v *protovalidate.Violation) int64 {
+	if v.FieldDescriptor != nil && v.RuleDescriptor != nil && strings.HasPrefix(string(v.RuleDescriptor.Name()), "gt") {
+		rules, err := protovalidate.ResolveFieldRules(v.FieldDescriptor)
+		if err != nil || rules == nil {
+			return 0
+		}
+		return ends(rules.ProtoReflect(), v.RuleDescriptor.ContainingMessage())
+	}
+	return bound(v.RuleValue)
+}
+
+// ends finds the rules of one kind among those of a field, and their upper end.
+func ends(rules protoreflect.Message, kind protoreflect.MessageDescriptor) (most int64) {
+	rules.Range(func(f protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		if f.Message() == nil || f.IsList() || f.Message().FullName() != kind.FullName() {
+			return true
+		}
+		limits := value.Message()
+		for _, name := range []protoreflect.Name{"lte", "lt"} {
+			if end := kind.Fields().ByName(name); end != nil && limits.Has(end) {
+				most = bound(limits.Get(end))
+				return false
+			}
+		}
+		return true
+	})
+	return most
 }
 
 // ruleReason is the word for a kind of rule, and whether it has a bound that
@@ -54,10 +85,8 @@ func ruleReason(rule string) (reason string, bounded bool) {
 		name = rule
 	}
 	switch {
-	case strings.HasPrefix(name, "max_"), strings.HasPrefix(name, "lt"):
+	case strings.HasPrefix(name, "max_"), strings.HasPrefix(name, "lt"), strings.HasPrefix(name, "gt"):
 		return reasonLimit, true
-	case strings.HasPrefix(name, "gt"):
-		return reasonLimit, false
 	case strings.HasPrefix(name, "min_"), name == "required":
 		return reasonMissing, false
 	default:

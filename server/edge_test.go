@@ -1,0 +1,562 @@
+package server_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect/v2"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	v1 "github.com/beckon-dev/beckon/proto/gen/beckon/v1"
+	"github.com/beckon-dev/beckon/server"
+	"github.com/beckon-dev/beckon/server/policy"
+)
+
+// TestRefusals: what is wrong is told by code, reason and field, over every
+// transport alike.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	for _, tr := range transports(t) {
+		t.Run(tr.name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, tr.options...)
+			wire := tr.connect(t, s)
+			me := claim(t, s, wire)
+			refusals(t, me, me.agent(t, wire), wire)
+		})
+	}
+}
+
+func refusals(t *testing.T, me phone, agent api, wire connect.Transport) {
+	t.Helper()
+	ctx := t.Context()
+	work := held(t, agent, "refusals")
+	asked, err := agent.RequestDecision(ctx, question(work, "x"))
+	check(t, err)
+	for name, want := range map[string]struct {
+		call   func() error
+		code   connect.Code
+		reason string
+		field  string
+		max    int64
+	}{
+		"unknown id": {func() error {
+			_, err := me.GetTask(ctx, &v1.GetTaskRequest{TaskId: "tsk_nothing"})
+			return err
+		}, connect.CodeNotFound, "NOT_FOUND", "", 0},
+		"no id": {func() error {
+			_, err := me.GetTask(ctx, &v1.GetTaskRequest{})
+			return err
+		}, connect.CodeInvalidArgument, "MISSING", "task_id", 0},
+		"title too long": {func() error {
+			_, err := agent.CreateTask(ctx, &v1.CreateTaskRequest{IdempotencyKey: "k", Title: strings.Repeat("x", 121)})
+			return err
+		}, connect.CodeInvalidArgument, "LIMIT", "title", 120},
+		"field of an element": {func() error {
+			r := question(work, "y")
+			r.Items = append(r.Items, proto.CloneOf(r.Items[0]))
+			r.Items[1].Id = ""
+			_, err := agent.RequestDecision(ctx, r)
+			return err
+		}, connect.CodeInvalidArgument, "MISSING", "items[1].id", 0},
+		"a wait of an hour": {func() error {
+			_, err := agent.ClaimTask(ctx, &v1.ClaimTaskRequest{Claim: &v1.ClaimOptions{ClaimId: "claim-id"}, Wait: durationpb.New(time.Hour)})
+			return err
+		}, connect.CodeInvalidArgument, "LIMIT", "wait", 60},
+		"arguments that are no I-JSON": {func() error {
+			r := question(work, "z")
+			r.Items[0].Action.ArgsJson = []byte(`{"a":1,"a":2}`)
+			_, err := agent.RequestDecision(ctx, r)
+			return err
+		}, connect.CodeInvalidArgument, "DUPLICATE_KEY", "items[0].action.args_json", 0},
+		"a lost lease": {func() error {
+			_, err := agent.Heartbeat(ctx, &v1.HeartbeatRequest{TaskId: work.Task.Id, LeaseId: "lse_other"})
+			return err
+		}, connect.CodeFailedPrecondition, "LEASE_LOST", "", 0},
+		"a checkpoint out of turn": {func() error {
+			_, err := agent.SaveCheckpoint(ctx, &v1.SaveCheckpointRequest{
+				TaskId: work.Task.Id, LeaseId: work.LeaseId, Checkpoint: &v1.CheckpointWrite{ExpectedVersion: 4},
+			})
+			return err
+		}, connect.CodeAborted, "CHECKPOINT_CONFLICT", "checkpoint.expected_version", 0},
+		"a key with another body": {func() error {
+			_, err := agent.CreateTask(ctx, &v1.CreateTaskRequest{IdempotencyKey: "create refusals", Title: "Another"})
+			return err
+		}, connect.CodeAborted, "KEY_REUSED", "", 0},
+		"another question under one key": {func() error {
+			r := question(work, "x")
+			r.Items[0].Action.ArgsJson = []byte(`{"b":1}`)
+			_, err := agent.RequestDecision(ctx, r)
+			return err
+		}, connect.CodeAborted, "KEY_REUSED", "", 0},
+		"a class above the ceiling": {func() error {
+			r := question(work, "w")
+			r.Items[0].Action.EffectClass = v1.EffectClass_EFFECT_CLASS_IRREVERSIBLE
+			_, err := agent.RequestDecision(ctx, r)
+			return err
+		}, connect.CodePermissionDenied, "CEILING", "", 0},
+		"an answer with half a digest": {func() error {
+			r := me.answer(t, asked.Decision, "approve")
+			r.ViewDigest = r.ViewDigest[:16]
+			_, err := me.AnswerDecision(ctx, r)
+			return err
+		}, connect.CodeInvalidArgument, "LENGTH", "view_digest", 32},
+		"an answer with another proof": {func() error {
+			r := me.answer(t, asked.Decision, "approve")
+			r.AnswerKey = "other"
+			_, err := me.AnswerDecision(ctx, r)
+			return err
+		}, connect.CodePermissionDenied, "BAD_PROOF", "", 0},
+		"an option nobody offered": {func() error {
+			_, err := me.AnswerDecision(ctx, me.answer(t, asked.Decision, "maybe"))
+			return err
+		}, connect.CodeInvalidArgument, "UNKNOWN_OPTION", "items[0].option_ids[0]", 0},
+		"a scope of nothing": {func() error {
+			_, err := me.Bootstrap(ctx, &v1.BootstrapRequest{Scope: &v1.Scope{}})
+			return err
+		}, connect.CodeInvalidArgument, "MISSING", "scope", 0},
+		"a page from elsewhere": {func() error {
+			_, err := me.Bootstrap(ctx, &v1.BootstrapRequest{
+				Scope: &v1.Scope{Scope: &v1.Scope_Account{Account: true}}, Page: []byte("page"),
+			})
+			return err
+		}, connect.CodeInvalidArgument, "INVALID", "page", 0},
+		"no credential": {func() error {
+			_, err := as(wire, "").GetAccount(ctx, &v1.GetAccountRequest{})
+			return err
+		}, connect.CodeUnauthenticated, "NO_CREDENTIAL", "", 0},
+		"a credential with a typo": {func() error {
+			_, err := as(wire, "bk_agt_0123456789_x_y").GetAccount(ctx, &v1.GetAccountRequest{})
+			return err
+		}, connect.CodeUnauthenticated, "BAD_TOKEN", "", 0},
+		"a refresh token as credential": {func() error {
+			_, err := as(wire, me.tokens.RefreshToken).GetAccount(ctx, &v1.GetAccountRequest{})
+			return err
+		}, connect.CodeUnauthenticated, "BAD_TOKEN", "", 0},
+		"the claim link again": {func() error {
+			_, err := as(wire, "").ClaimServer(ctx, &v1.ClaimServerRequest{
+				Secret: "bk_own_0123456789_x_y",
+				Installation: &v1.NewInstallation{
+					Platform: v1.Platform_PLATFORM_IOS, Label: "Thief", PublicKey: point(t),
+				},
+			})
+			return err
+		}, connect.CodeUnauthenticated, "BAD_SECRET", "", 0},
+	} {
+		code, info := infoOf(t, want.call())
+		if code != want.code || info.Reason != want.reason || info.Field != want.field || info.Max != want.max {
+			t.Errorf("%s: %v %v, want %v %s %q %d", name, code, info, want.code, want.reason, want.field, want.max)
+		}
+	}
+}
+
+// raw posts a body as it is and returns status, reason and bound.
+func raw(t *testing.T, client *http.Client, url, token string, header http.Header, body io.Reader) (status int, reason string, bound int64) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, body)
+	check(t, err)
+	request.Header = header.Clone()
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	answer, err := client.Do(request)
+	check(t, err)
+	defer answer.Body.Close() //nolint:errcheck // read to the end
+	var refused struct {
+		Details []struct {
+			Debug struct {
+				Reason string
+				Max    json.Number
+			}
+		}
+	}
+	text, err := io.ReadAll(answer.Body)
+	check(t, err)
+	if json.Unmarshal(text, &refused) == nil && len(refused.Details) == 1 {
+		bound, _ = refused.Details[0].Debug.Max.Int64()
+		return answer.StatusCode, refused.Details[0].Debug.Reason, bound
+	}
+	return answer.StatusCode, "", 0
+}
+
+// TestSizes: each call has its bound, after decompression too, and one byte
+// less passes it.
+func TestSizes(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	wire := transports(t)[0].connect(t, s)
+	me := claim(t, s, wire)
+	agent := me.agent(t, wire)
+	work := held(t, agent, "sizes")
+	data := func(n int) []byte { return bytes.Repeat([]byte{7}, n) }
+	calls := map[string]struct {
+		procedure string
+		bound     int64
+		message   func(n int) proto.Message
+	}{
+		"most": {"TaskService/CreateTask", 256 << 10, func(n int) proto.Message {
+			return &v1.CreateTaskRequest{IdempotencyKey: "k", Title: "t", Input: data(n)}
+		}},
+		"questions": {"DecisionService/RequestDecision", 512 << 10, func(n int) proto.Message {
+			r := question(work, "size")
+			r.Items[0].Action.TargetJson = data(n)
+			return r
+		}},
+		"checkpoints": {"TaskService/SaveCheckpoint", 1<<20 + 64<<10, func(n int) proto.Message {
+			return &v1.SaveCheckpointRequest{TaskId: work.Task.Id, LeaseId: work.LeaseId, Checkpoint: &v1.CheckpointWrite{Data: data(n)}}
+		}},
+		"yields": {"TaskService/YieldTask", 1<<20 + 64<<10, func(n int) proto.Message {
+			return &v1.YieldTaskRequest{
+				TaskId: work.Task.Id, LeaseId: work.LeaseId, Wait: &v1.WaitSet{}, Checkpoint: &v1.CheckpointWrite{Data: data(n)},
+			}
+		}},
+	}
+	issued, err := me.ListAgents(t.Context(), &v1.ListAgentsRequest{})
+	check(t, err)
+	key, err := me.IssueKey(t.Context(), &v1.IssueKeyRequest{AgentId: issued.Links[0].AgentId})
+	check(t, err)
+	client := httpClient(t, func(p *http.Protocols) { p.SetHTTP1(true); p.SetUnencryptedHTTP2(true) }, nil)
+	plain := http.Header{"Content-Type": {"application/proto"}}
+	zipped := http.Header{"Content-Type": {"application/proto"}, "Content-Encoding": {"gzip"}}
+	for name, c := range calls {
+		url := s.URL() + "/beckon.v1." + c.procedure
+		over := exactly(t, int(c.bound)+1, c.message)
+		if status, reason, bound := raw(t, client, url, key.Secret, plain, bytes.NewReader(over)); status != 429 || reason != "MESSAGE_TOO_LARGE" || bound != c.bound {
+			t.Errorf("%s: a byte too many met %d %s %d", name, status, reason, bound)
+		}
+		if status, reason, bound := raw(t, client, url, key.Secret, zipped, zip(t, over)); status != 429 || reason != "MESSAGE_TOO_LARGE" || bound != c.bound {
+			t.Errorf("%s: a byte too many in gzip met %d %s %d", name, status, reason, bound)
+		}
+		within := exactly(t, int(c.bound), c.message)
+		if status, reason, _ := raw(t, client, url, key.Secret, plain, bytes.NewReader(within)); reason == "MESSAGE_TOO_LARGE" {
+			t.Errorf("%s: the bound itself met %d %s", name, status, reason)
+		}
+	}
+	status, reason, _ := raw(t, client, s.URL()+"/beckon.v1.ItemService/AppendItems", key.Secret, plain, bytes.NewReader(data(5<<20)))
+	if status != 429 || reason != "MESSAGE_TOO_LARGE" {
+		t.Errorf("5 MiB met %d %s", status, reason)
+	}
+	bomb := zip(t, data(16<<20))
+	if status, reason, _ := raw(t, client, s.URL()+"/beckon.v1.TaskService/GetTask", key.Secret, zipped, bomb); status != 429 || reason != "MESSAGE_TOO_LARGE" {
+		t.Errorf("a bomb met %d %s", status, reason)
+	}
+	if got, err := agent.SaveCheckpoint(t.Context(), &v1.SaveCheckpointRequest{
+		TaskId: work.Task.Id, LeaseId: work.LeaseId, Checkpoint: &v1.CheckpointWrite{Data: data(1 << 20)},
+	}); err != nil || got.Version != 1 {
+		t.Errorf("a checkpoint of 1 MiB: %v, %v", got, err)
+	}
+}
+
+// exactly makes a message of n bytes.
+func exactly(t *testing.T, n int, message func(int) proto.Message) []byte {
+	t.Helper()
+	fill := n
+	for range 8 { // the length of a field is a number of its own
+		over := proto.Size(message(fill)) - n
+		if over == 0 {
+			b, err := proto.Marshal(message(fill))
+			check(t, err)
+			return b
+		}
+		fill -= over
+	}
+	t.Fatal("no such message")
+	return nil
+}
+
+func zip(t *testing.T, b []byte) io.Reader {
+	t.Helper()
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	_, err := z.Write(b)
+	check(t, errors.Join(err, z.Close()))
+	return &out
+}
+
+func TestMalformed(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	me := claim(t, s, transports(t)[0].connect(t, s))
+	client := httpClient(t, func(p *http.Protocols) { p.SetHTTP1(true) }, nil)
+	url := s.URL() + "/beckon.v1.TaskService/GetTask"
+	for name, c := range map[string]struct {
+		header http.Header
+		body   string
+		status int
+		reason string
+	}{
+		"no JSON":            {http.Header{"Content-Type": {"application/json"}}, `{`, 400, "MALFORMED"},
+		"another type":       {http.Header{"Content-Type": {"application/json"}}, `{"taskId": 7}`, 400, "MALFORMED"},
+		"no protobuf":        {http.Header{"Content-Type": {"application/proto"}}, "\xff\xff\xff", 400, "MALFORMED"},
+		"text that is none":  {http.Header{"Content-Type": {"application/proto"}}, "\x0a\x01\xff", 400, "MALFORMED"},
+		"a form":             {http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, "taskId=1", 415, ""},
+		"plain text":         {http.Header{"Content-Type": {"text/plain"}}, `{}`, 415, ""},
+		"an unknown unknown": {http.Header{"Content-Type": {"application/json"}}, `{"taskId": "x", "later": 1}`, 404, "NOT_FOUND"},
+	} {
+		status, reason, _ := raw(t, client, url, me.tokens.AccessToken, c.header, strings.NewReader(c.body))
+		if status != c.status || reason != c.reason {
+			t.Errorf("%s met %d %s, want %d %s", name, status, reason, c.status, c.reason)
+		}
+	}
+	status, reason, _ := raw(t, client, s.URL()+"/beckon.v1.TaskService/Explode", me.tokens.AccessToken,
+		http.Header{"Content-Type": {"application/json"}}, strings.NewReader(`{}`))
+	if status != http.StatusNotImplemented || reason != "UNKNOWN_PROCEDURE" {
+		t.Errorf("an unknown call met %d %s", status, reason)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"?encoding=json&message=%7B%7D", nil)
+	check(t, err)
+	answer, err := client.Do(request)
+	check(t, err)
+	check(t, answer.Body.Close())
+	if answer.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("GET met %d", answer.StatusCode)
+	}
+}
+
+// TestCredentialsInOnePlace: two headers, a header of another scheme, a query
+// and a cookie are no credential.
+func TestCredentialsInOnePlace(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	me := claim(t, s, transports(t)[0].connect(t, s))
+	client := httpClient(t, func(p *http.Protocols) { p.SetHTTP1(true) }, nil)
+	url := s.URL() + "/beckon.v1.AccountService/GetAccount"
+	good := "Bearer " + me.tokens.AccessToken
+	for name, c := range map[string]struct {
+		header http.Header
+		query  string
+		reason string
+	}{
+		"one header":     {http.Header{"Authorization": {good}}, "", ""},
+		"twice":          {http.Header{"Authorization": {good, good}}, "", "BAD_TOKEN"},
+		"two in one":     {http.Header{"Authorization": {good + ", " + good}}, "", "BAD_TOKEN"},
+		"another scheme": {http.Header{"Authorization": {"Basic " + me.tokens.AccessToken}}, "", "BAD_TOKEN"},
+		"no scheme":      {http.Header{"Authorization": {me.tokens.AccessToken}}, "", "BAD_TOKEN"},
+		"empty":          {http.Header{"Authorization": {""}}, "", "BAD_TOKEN"},
+		"too long":       {http.Header{"Authorization": {"Bearer " + strings.Repeat("x", 4096)}}, "", "BAD_TOKEN"},
+		"query":          {http.Header{}, "?access_token=" + me.tokens.AccessToken, "NO_CREDENTIAL"},
+		"cookie":         {http.Header{"Cookie": {"access_token=" + me.tokens.AccessToken}}, "", "NO_CREDENTIAL"},
+	} {
+		c.header.Set("Content-Type", "application/json")
+		if _, reason, _ := raw(t, client, url+c.query, "", c.header, strings.NewReader(`{}`)); reason != c.reason {
+			t.Errorf("%s met %q, want %q", name, reason, c.reason)
+		}
+	}
+}
+
+func TestUnclaimed(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	waitFor(t, s)
+	_, err := as(transports(t)[0].connect(t, s), "").RefreshToken(t.Context(), &v1.RefreshTokenRequest{
+		RefreshToken: "x", Attempt: strings.Repeat("a", 16), Proof: make([]byte, 64),
+	})
+	if code, info := infoOf(t, err); code != connect.CodeFailedPrecondition || info.Reason != "UNCLAIMED" {
+		t.Error("before the claim:", code, info)
+	}
+	if !strings.Contains(s.terminal.String(), s.URL()+"/claim#bk_own_") {
+		t.Error("the terminal shows", s.terminal)
+	}
+}
+
+// TestOtherNames: a page of another site that points its own name at this
+// machine gets nothing.
+func TestOtherNames(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(c *server.Config) { c.PublicURL = "https://beckon.example/" })
+	waitForPort(t, s)
+	client := httpClient(t, func(p *http.Protocols) { p.SetHTTP1(true) }, nil)
+	at := "http://" + s.Addr().String()
+	for host, want := range map[string]int{
+		"beckon.example": 200, "beckon.example:443": 200, "localhost:1": 200, "127.0.0.1": 200, "[::1]:80": 200,
+		"evil.example": 421, "127.0.0.1.evil.example": 421, "192.0.2.1": 421,
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at+"/healthz", nil)
+		check(t, err)
+		request.Host = host
+		answer, err := client.Do(request)
+		check(t, err)
+		check(t, answer.Body.Close())
+		if answer.StatusCode != want {
+			t.Errorf("%s met %d, want %d", host, answer.StatusCode, want)
+		}
+	}
+	if s.URL() != "https://beckon.example" {
+		t.Error("the server calls itself", s.URL())
+	}
+}
+
+// TestGoingAway: a long poll ends with a code that says so, and the server ends
+// at once.
+func TestGoingAway(t *testing.T) {
+	t.Parallel()
+	for _, tr := range transports(t)[:4] {
+		t.Run(tr.name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, tr.options...)
+			wire := tr.connect(t, s)
+			me := claim(t, s, wire)
+			agent := me.agent(t, wire)
+			work := held(t, agent, "away")
+			was := leaseEnds(t, agent, work.Task.Id)
+			ended := make(chan error, 1)
+			go func() {
+				_, err := agent.Heartbeat(t.Context(), &v1.HeartbeatRequest{
+					TaskId: work.Task.Id, LeaseId: work.LeaseId, Wait: durationpb.New(longest),
+				})
+				ended <- err
+			}()
+			// A heartbeat first extends the lease, then waits.
+			for leaseEnds(t, agent, work.Task.Id).Equal(was) {
+				if t.Context().Err() != nil {
+					t.Fatal("the heartbeat never came")
+				}
+			}
+			began := time.Now()
+			check(t, s.stop())
+			code, info := infoOf(t, <-ended)
+			if code != connect.CodeUnavailable || info.Reason != "UNAVAILABLE" {
+				t.Error("the poll ended with", code, info)
+			}
+			if took := time.Since(began); took > 4*time.Second {
+				t.Error("the server took", took, "to end")
+			}
+		})
+	}
+}
+
+// leaseEnds is until when a task is held.
+func leaseEnds(t *testing.T, agent api, task string) time.Time {
+	t.Helper()
+	got, err := agent.GetTask(t.Context(), &v1.GetTaskRequest{TaskId: task})
+	check(t, err)
+	return got.Task.LeaseExpireTime.AsTime()
+}
+
+func TestLogsAndMetricsHoldNoContent(t *testing.T) {
+	t.Parallel()
+	var log terminal
+	s := start(t, func(c *server.Config) { c.Log = slog.New(slog.NewJSONHandler(&log, nil)) })
+	wire := transports(t)[0].connect(t, s)
+	me := claim(t, s, wire)
+	agent := me.agent(t, wire)
+	work := held(t, agent, "very secret title")
+	_, err := agent.GetTask(t.Context(), &v1.GetTaskRequest{TaskId: "tsk_made-up"})
+	if err == nil {
+		t.Fatal("a made-up id was found")
+	}
+	client := httpClient(t, func(p *http.Protocols) { p.SetHTTP1(true) }, nil)
+	raw(t, client, s.URL()+"/beckon.v1.TaskService/MadeUp", "", http.Header{"Content-Type": {"application/json"}}, strings.NewReader(`{}`))
+	answer, err := client.Get(s.URL() + "/metrics")
+	check(t, err)
+	metrics, err := io.ReadAll(answer.Body)
+	check(t, errors.Join(err, answer.Body.Close()))
+	for _, want := range []string{
+		`procedure="/beckon.v1.TaskService/CreateTask"`, `reason="NOT_FOUND"`, `procedure="unknown"`, "go_goroutines",
+	} {
+		if !strings.Contains(string(metrics), want) {
+			t.Errorf("metrics hold no %s", want)
+		}
+	}
+	for _, secret := range []string{
+		"secret title", work.Task.Id, work.LeaseId, me.account, me.id, me.account[4:], "made-up", "MadeUp",
+		me.tokens.AccessToken, me.tokens.RefreshToken, "bk_own", "127.0.0.1:",
+	} {
+		if strings.Contains(string(metrics), secret) {
+			t.Errorf("metrics hold %q", secret)
+		}
+		if strings.Contains(strings.ReplaceAll(log.String(), s.Addr().String(), ""), secret) {
+			t.Errorf("the log holds %q", secret)
+		}
+	}
+	if !strings.Contains(log.String(), `"reason":"NOT_FOUND"`) || strings.Count(log.String(), `"msg":"call"`) < 5 {
+		t.Error("the log is", log.String())
+	}
+}
+
+// TestRates: a burst is let through, then the caller is told when to come back,
+// and a neighbour is not held up by it.
+func TestRates(t *testing.T) {
+	t.Parallel()
+	limits := policy.BenchLimits()
+	limits.AgentRate, limits.AgentBurst = 0.001, 8
+	s := start(t, func(c *server.Config) { c.Limits = &limits })
+	wire := transports(t)[0].connect(t, s)
+	me := claim(t, s, wire)
+	agent := me.agent(t, wire)
+	var err error
+	for i := 0; err == nil && i < 20; i++ {
+		_, err = agent.ClaimTask(t.Context(), &v1.ClaimTaskRequest{Claim: &v1.ClaimOptions{ClaimId: fmt.Sprintf("claim-id-%d", i)}})
+	}
+	code, info := infoOf(t, err)
+	if code != connect.CodeResourceExhausted || info.Reason != "RATE" || info.RetryAfter.AsDuration() <= 0 {
+		t.Error("past the burst:", code, info)
+	}
+	_, err = me.GetAccount(t.Context(), &v1.GetAccountRequest{})
+	check(t, err)
+}
+
+// TestDeadlineOfTheCaller: the server ends a poll with the caller's deadline.
+func TestDeadlineOfTheCaller(t *testing.T) {
+	t.Parallel()
+	for _, tr := range transports(t)[:4] {
+		t.Run(tr.name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, tr.options...)
+			wire := tr.connect(t, s)
+			me := claim(t, s, wire)
+			agent := me.agent(t, wire)
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			_, err := agent.ClaimTask(ctx, &v1.ClaimTaskRequest{Claim: &v1.ClaimOptions{ClaimId: "claim-wait"}, Wait: durationpb.New(longest)})
+			if code := connect.CodeOf(err); code != connect.CodeDeadlineExceeded && !errors.Is(err, context.DeadlineExceeded) {
+				t.Error("the deadline gave", err)
+			}
+		})
+	}
+}
+
+func TestTLSIsNotOld(t *testing.T) {
+	t.Parallel()
+	tr := transports(t)[3]
+	s := start(t, tr.options...)
+	d := tls.Dialer{NetDialer: &net.Dialer{}, Config: &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS11}} //nolint:gosec // that is the point
+	c, err := d.DialContext(t.Context(), "tcp", s.Addr().String())
+	if err == nil {
+		check(t, c.Close())
+		t.Error("TLS 1.1 was spoken")
+	}
+}
+
+func point(t *testing.T) []byte {
+	t.Helper()
+	raw, err := newKey(t).PublicKey.Bytes()
+	check(t, err)
+	return raw
+}
+
+// waitForPort returns once the port answers under its own number.
+func waitForPort(t *testing.T, s *running) {
+	t.Helper()
+	scheme := "http://"
+	if s.cfg.TLSCert != "" {
+		scheme = "https://"
+	}
+	tr := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // only health
+	answer, err := (&http.Client{Transport: tr}).Get(scheme + s.Addr().String() + "/healthz")
+	check(t, err)
+	check(t, answer.Body.Close())
+}
