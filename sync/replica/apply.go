@@ -41,12 +41,18 @@ func (v *View) complete() {
 	clear(v.deleted)
 }
 
-// ApplyChanges applies a page of changes and moves the cursor. since is the
-// cursor the page was asked for with. It reports false, and has changed
-// nothing, if the view has moved on since: the page was a duplicate, or answers
-// a superseded reader.
-func (v *View) ApplyChanges(since []byte, p ChangesPage) bool {
+// ApplyChanges applies a page of changes and moves the cursor. since and
+// horizon are what the page was asked for with, as At gave them. It reports
+// false, and has changed nothing, if the view has moved on since: the page was
+// a duplicate, or answers a superseded reader, or leads into another epoch
+// while the view has learnt more of its own than the server judged.
+func (v *View) ApplyChanges(since, horizon []byte, p ChangesPage) bool {
 	if len(v.cursor) == 0 || !bytes.Equal(since, v.cursor) {
+		return false
+	}
+	// The server found the cursor good for a view that had seen as far as
+	// horizon. What has been applied since may be of a future that was lost.
+	if !bytes.Equal(p.Epoch, v.epoch) && !bytes.Equal(horizon, v.horizon) {
 		return false
 	}
 	v.see(p.AsOf, p.Epoch)

@@ -28,8 +28,11 @@
 //   - An answer counts only if it answers the place the view is at. Answers
 //     to a superseded reader say another place and are dropped.
 //   - Bootstrap pages and point reads of another epoch than the cursor's are
-//     dropped. A page of changes may be of a newer one: the server has judged
-//     the cursor good there.
+//     dropped, and so are point reads older than the horizon. A page of changes
+//     may be of a newer epoch: the server has judged the cursor good there, for
+//     the horizon that was asked with. If the horizon has risen since, by a
+//     bootstrap page or a point read, that judgement is void and the page is
+//     dropped: the view may have learnt what a restore has lost.
 //
 // Cursors, stamps, page tokens and epochs are opaque bytes. The only thing a
 // client may do with them beside giving them back is to compare two stamps of

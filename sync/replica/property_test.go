@@ -93,7 +93,7 @@ func FuzzView_AnySplitGivesOneView(f *testing.F) {
 		for more := true; more; {
 			cursor, horizon := view.At()
 			page, reset := srv.pull(cursor, horizon, 1+split.next(9))
-			if reset != changelog.NoReset || !view.ApplyChanges(cursor, page) {
+			if reset != changelog.NoReset || !view.ApplyChanges(cursor, horizon, page) {
 				t.Fatalf("changes were refused: reset %d", reset)
 			}
 			if next, _ := view.At(); page.More && string(next) <= string(cursor) {

@@ -13,7 +13,8 @@ import (
 
 // answer is one on its way to the client.
 type answer struct {
-	asked []byte
+	// asked is the cursor or the page token, horizon the stamp beside a cursor.
+	asked, horizon []byte
 	// One of them is set; none means a reset.
 	page    *replica.BootstrapPage
 	changes *replica.ChangesPage
@@ -129,7 +130,7 @@ func (w *world) askChanges(limit int) {
 	if cursor == nil {
 		return
 	}
-	a := answer{asked: cursor}
+	a := answer{asked: cursor, horizon: horizon}
 	if p, reset := w.srv.pull(cursor, horizon, limit); reset == changelog.NoReset {
 		a.changes = &p
 	}
@@ -151,7 +152,7 @@ func (w *world) deliver(a answer) error {
 	case a.page != nil:
 		applied = w.view.ApplyBootstrap(a.asked, *a.page)
 	case a.changes != nil:
-		applied = w.view.ApplyChanges(a.asked, *a.changes)
+		applied = w.view.ApplyChanges(a.asked, a.horizon, *a.changes)
 	case a.point != nil:
 		applied = w.view.ApplyPoint(*a.point)
 	default:

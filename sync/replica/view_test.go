@@ -82,24 +82,31 @@ func TestView_Apply(t *testing.T) {
 		{"a page when no bootstrap runs", following(),
 			func(v *replica.View) bool { return v.ApplyBootstrap(nil, last) }, nil},
 		{"changes put and delete what is newer and move the cursor", following(),
-			func(v *replica.View) bool { return v.ApplyChanges([]byte("c1"), changes) }, func(s *replica.Snapshot) {
+			func(v *replica.View) bool { return v.ApplyChanges([]byte("c1"), []byte("h5"), changes) }, func(s *replica.Snapshot) {
 				s.Entities = []changelog.Entity{entity("b", 2, "b2"), entity("c", 7, "c7")}
 				s.Cursor, s.Horizon = []byte("c2"), []byte("h8")
 			}},
 		{"changes during a bootstrap remember deletions", begun(),
-			func(v *replica.View) bool { return v.ApplyChanges([]byte("c1"), changes) }, func(s *replica.Snapshot) {
+			func(v *replica.View) bool { return v.ApplyChanges([]byte("c1"), []byte("h5"), changes) }, func(s *replica.Snapshot) {
 				s.Entities = []changelog.Entity{entity("b", 2, "b2"), entity("c", 7, "c7"), entity("z", 0, "old")}
 				s.Deleted = []changelog.Tombstone{gone("a", 8), gone("b", 2)}
 				s.Cursor, s.Horizon = []byte("c2"), []byte("h8")
 			}},
 		{"changes of a newer epoch take its stamp, though it sorts lower", following(),
-			func(v *replica.View) bool { return v.ApplyChanges([]byte("c1"), newer) }, func(s *replica.Snapshot) {
+			func(v *replica.View) bool { return v.ApplyChanges([]byte("c1"), []byte("h5"), newer) }, func(s *replica.Snapshot) {
 				s.Cursor, s.Horizon, s.Epoch = []byte("c3"), []byte("h1"), []byte("e2")
 			}},
+		{"changes of a newer epoch, judged before the stamp rose", following(),
+			func(v *replica.View) bool { return v.ApplyChanges([]byte("c1"), []byte("h4"), newer) }, nil},
+		{"changes of the same epoch, asked for before the stamp rose", following(),
+			func(v *replica.View) bool { return v.ApplyChanges([]byte("c1"), []byte("h4"), changes) }, func(s *replica.Snapshot) {
+				s.Entities = []changelog.Entity{entity("b", 2, "b2"), entity("c", 7, "c7")}
+				s.Cursor, s.Horizon = []byte("c2"), []byte("h8")
+			}},
 		{"changes since another cursor", following(),
-			func(v *replica.View) bool { return v.ApplyChanges([]byte("c0"), changes) }, nil},
+			func(v *replica.View) bool { return v.ApplyChanges([]byte("c0"), []byte("h5"), changes) }, nil},
 		{"changes before there is a cursor", replica.Snapshot{Bootstrapping: true},
-			func(v *replica.View) bool { return v.ApplyChanges(nil, changes) }, nil},
+			func(v *replica.View) bool { return v.ApplyChanges(nil, nil, changes) }, nil},
 		{"a point read raises the stamp and leaves the cursor", following(),
 			func(v *replica.View) bool { return v.ApplyPoint(point("h9", "e1")) }, func(s *replica.Snapshot) {
 				s.Entities[1], s.Horizon = entity("b", 3, "b3"), []byte("h9")
@@ -146,7 +153,7 @@ func TestView_Apply(t *testing.T) {
 func TestView_LatePageDoesNotResurrect(t *testing.T) {
 	t.Parallel()
 	view := replica.Open(begun())
-	view.ApplyChanges([]byte("c1"), replica.ChangesPage{
+	view.ApplyChanges([]byte("c1"), []byte("h5"), replica.ChangesPage{
 		Del: []changelog.Tombstone{gone("x", 7), gone("y", 8)}, Next: []byte("c2"), AsOf: []byte("h8"), Epoch: []byte("e1"),
 	})
 	view.ApplyBootstrap([]byte("p2"), replica.BootstrapPage{
@@ -162,6 +169,57 @@ func TestView_LatePageDoesNotResurrect(t *testing.T) {
 	}
 	if _, horizon := view.At(); string(horizon) != "h8" {
 		t.Errorf("an older page lowered the horizon to %q", horizon)
+	}
+}
+
+// A pull is judged good after a restore, and before its answer arrives a page
+// of the lost future does, which does not move the cursor. The answer would
+// carry the view into the new epoch with what was lost, and nothing in that
+// epoch would ever take it back.
+func TestView_LostFutureOvertakesAPull(t *testing.T) {
+	t.Parallel()
+	a, b := key("a"), key("b")
+	for _, test := range []struct {
+		name string
+		// late is what was read in the lost future.
+		late func(*server, *replica.View) func() bool
+	}{
+		{"a page of a bootstrap", func(srv *server, view *replica.View) func() bool {
+			token, _ := view.Bootstrap()
+			page, _ := srv.bootstrap(token, 1)
+			return func() bool { return view.ApplyBootstrap(token, page) }
+		}},
+		{"a point read", func(srv *server, view *replica.View) func() bool {
+			point := srv.point(b)
+			return func() bool { return view.ApplyPoint(point) }
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			srv, view := newServer(), replica.New()
+			srv.write(a)
+			srv.write(b)
+			first, _ := srv.bootstrap(nil, 1)
+			view.ApplyBootstrap(nil, first) // a; b is on the next page
+			backup := srv.backup()
+			srv.write(b)
+			late := test.late(srv, view)
+			srv.restore(backup)
+			cursor, horizon := view.At()
+			changes, reset := srv.pull(cursor, horizon, 1)
+			if reset != changelog.NoReset {
+				t.Fatalf("reset %d, though the view had seen nothing that was lost", reset)
+			}
+			if !late() {
+				t.Fatal("the late read was dropped; the view could not know that it was lost")
+			}
+			if view.ApplyChanges(cursor, horizon, changes) {
+				t.Error("the judgement did not cover what has been applied since")
+			}
+			if err := (&world{srv: srv, view: view}).settle(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 

@@ -167,7 +167,7 @@ func (a *App) pull(ctx context.Context, v *replica.View, thread string, wait tim
 		return true, pause(ctx, reset.GetAfter().AsDuration())
 	}
 	c := delta.GetChanges()
-	v.ApplyChanges(cursor, replica.ChangesPage{
+	v.ApplyChanges(cursor, horizon, replica.ChangesPage{
 		Put: entities(c.GetPut()), Del: tombstones(c.GetDel()), Next: c.GetNext(), More: c.GetMore(),
 		AsOf: c.GetAsOf(), Epoch: c.GetEpoch(),
 	})
