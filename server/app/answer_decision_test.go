@@ -20,6 +20,7 @@ import (
 // told and the audit are one transaction; nobody is called.
 func TestAnswerDecision_OneTransaction(t *testing.T) {
 	t.Parallel()
+	audited := map[string]string{"approve": "allowed", "deny": "denied"}
 	for option, grants := range map[string]int{"approve": 1, "deny": 0} {
 		t.Run(option, func(t *testing.T) {
 			t.Parallel()
@@ -33,7 +34,7 @@ func TestAnswerDecision_OneTransaction(t *testing.T) {
 			r := h.give(h.phone, h.signed(h.phone, d, option))
 			w.expect("an answer", effects{
 				Commits: 1, Account: []string{"decision", "task", "counters"}, Thread: []string{"decision"},
-				Audit: []string{"decision.closed by phone: RESOLVED"},
+				Audit: []string{"decision.closed by phone: RESOLVED " + audited[option]},
 			})
 			got := h.decision(d.ID)
 			if diff := cmp.Diff(got, r.Decision); diff != "" {

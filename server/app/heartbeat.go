@@ -14,8 +14,10 @@ type Heartbeat struct {
 	Held
 	// Wait keeps the call open until the hold or the signals change.
 	Wait time.Duration
-	// Above is the highest signal the worker has seen.
+	// Above is the highest signal the worker has seen, Known the hold it has
+	// heard of; zero is none.
 	Above uint64
+	Known task.HoldKind
 }
 
 // HeartbeatResult is what the worker should know.
@@ -43,6 +45,9 @@ func (a *App) Heartbeat(ctx context.Context, p policy.Principal, c Heartbeat) (H
 	if err != nil {
 		return result, err
 	}
+	if c.Known == 0 {
+		c.Known = task.HoldNone
+	}
 	wait := min(c.Wait, held.Lease.Length*2/3)
 	account, _ := store.AccountKeyOf(store.KindTask, held.ID)
 	err = a.hub.Tail(ctx, wait, []string{"task:" + held.ID}, func() (bool, error) {
@@ -57,7 +62,7 @@ func (a *App) Heartbeat(ctx context.Context, p policy.Principal, c Heartbeat) (H
 			}
 			result.Hold = s.Hold
 			result.Signals, result.More, err = a.signalViews(tx, s.ID, c.Above)
-			news = s.Hold.Kind != task.HoldNone || len(result.Signals) > 0
+			news = s.Hold.Kind != c.Known || len(result.Signals) > 0
 			return err
 		})
 		return news, err

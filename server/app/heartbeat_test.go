@@ -110,3 +110,18 @@ func TestHeartbeat_WaitEnds(t *testing.T) {
 		}
 	})
 }
+
+// A worker that has heard of the stop and takes its time waits for the next
+// news, instead of being told the same without end.
+func TestHeartbeat_WaitsPastAKnownHold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t)
+		s, held := h.startTask("one")
+		h.stop("k", s.ID)
+		got := h.beat(t.Context(), app.Heartbeat{Held: held, Wait: 15 * time.Second, Known: task.HoldStop})
+		if r := <-got; r.err != nil || r.after != 15*time.Second || r.Hold.Kind != task.HoldStop {
+			t.Errorf("after %v: %+v, %v", r.after, r.HeartbeatResult, r.err)
+		}
+	})
+}

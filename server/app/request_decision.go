@@ -134,7 +134,9 @@ func (a *App) requestDecision(tx *store.Tx, p policy.Principal, c RequestDecisio
 		return d, err
 	}
 	for _, other := range open {
-		if other.Asked == d.Asked && other.ID != c.Supersedes && other.Open(tx.Now()) {
+		// A class that was raised since is another card: it may need more of the
+		// person, and the digest does not tell.
+		if other.Asked == d.Asked && other.Class >= d.Class && other.ID != c.Supersedes && other.Open(tx.Now()) {
 			return other, tx.PutAskedAs(s.ID, c.Name, other.ID)
 		}
 	}

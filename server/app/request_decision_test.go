@@ -141,6 +141,25 @@ func TestRequestDecision_Joins(t *testing.T) {
 }
 
 // A question whose time is over is no company, though nobody has noted it yet.
+// The class is not in the digest: a card that was raised since may need more of
+// the person than the one that is open.
+func TestRequestDecision_DoesNotJoinALowerClass(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	_, held := h.startTask("one")
+	h.link(func(l *store.AgentLink) { l.Ceiling = decision.Irreversible })
+	as := func(name string, class decision.Class) decision.State {
+		return h.request(held, func(c *app.RequestDecision) { c.Name, c.Items = name, []decision.Item{action("w", class)} })
+	}
+	low, raised := as("low", decision.WriteReversible), as("raised", decision.Outward)
+	if raised.ID == low.ID || raised.Asked != low.Asked || raised.Class != decision.Outward {
+		t.Errorf("joined %s of class %d", raised.ID, raised.Class)
+	}
+	if again := as("again", decision.WriteReversible); again.ID != low.ID && again.ID != raised.ID {
+		t.Errorf("asked anew as %s", again.ID)
+	}
+}
+
 func TestRequestDecision_DoesNotJoinTheDead(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -54,7 +54,7 @@ func (a *App) sendMessage(tx *store.Tx, p policy.Principal, c SendMessage) (Send
 	}
 	var s task.State
 	if id == "" {
-		s, err = a.startTask(tx, &th, task.State{Agent: th.Agent, Title: th.Title, Input: []byte(c.Text)}, task.Lease{}, p.ID())
+		s, err = a.followUp(tx, p, &th, c.Text)
 	} else {
 		s, err = tx.Task(id)
 	}
@@ -83,4 +83,17 @@ func (a *App) sendMessage(tx *store.Tx, p policy.Principal, c SendMessage) (Send
 	result := SendMessageResult{Item: it, Task: s}
 	result.AsOf, err = a.asOf(tx)
 	return result, err
+}
+
+// followUp is the task that a message to a quiet thread starts. It asks for the
+// same labels as the one before: work does not move to another environment by
+// itself.
+func (a *App) followUp(tx *store.Tx, p policy.Principal, th *thread.State, text string) (task.State, error) {
+	last, err := tx.Task(th.LastTask)
+	if err != nil {
+		return last, err
+	}
+	return a.startTask(tx, th, task.State{
+		Agent: th.Agent, Title: th.Title, Input: []byte(text), Labels: last.Labels,
+	}, task.Lease{}, p.ID())
 }

@@ -162,3 +162,20 @@ func TestMarkRead_EmptiesTheBadge(t *testing.T) {
 		t.Errorf("an older mark left behind %+v", e)
 	}
 }
+
+// R5: work does not move to another environment by itself, also when a message
+// starts it anew.
+func TestSendMessage_KeepsTheEnvironment(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	r, err := h.app.CreateTask(t.Context(), h.agent, app.CreateTask{
+		Key: "k", Title: "one", Labels: map[string]string{"os": "linux"}, Claim: &app.ClaimOptions{ID: "claim-id"},
+	})
+	check(t, err)
+	_, err = h.app.CompleteTask(t.Context(), h.agent, app.CompleteTask{Held: app.Held{Task: r.Task.ID, Lease: r.Task.Lease.ID}})
+	check(t, err)
+	next := h.say(r.Task.Thread, "once more").Task
+	if next.ID == r.Task.ID || next.Labels["os"] != "linux" {
+		t.Errorf("task %s with labels %v", next.ID, next.Labels)
+	}
+}

@@ -29,7 +29,7 @@ func (a *App) applyDecision(tx *store.Tx, d decision.State, events []decision.Ev
 	if was != decision.Pending || d.Status == decision.Pending {
 		return d, nil
 	}
-	if err := tx.Audit(actor, "decision.closed", d.ID, d.Status.String()); err != nil {
+	if err := tx.Audit(actor, "decision.closed", d.ID, verdict(d)); err != nil {
 		return d, err
 	}
 	if err := a.plan(tx, plan.DecisionClosed{Subject: decisionSubject(d)}); err != nil {
@@ -59,4 +59,19 @@ func (a *App) tellTask(tx *store.Tx, d decision.State) error {
 		_, err = a.stepTask(tx, s, task.Stop{By: actorServer, Reason: "A question was not answered in time."})
 	}
 	return err
+}
+
+// verdict is how a decision ended, for the audit: what a person allowed and
+// refused are two facts, and neither is silence.
+func verdict(d decision.State) string {
+	switch {
+	case d.Status != decision.Resolved:
+		return d.Status.String()
+	case d.Allows(d.Answer.Items):
+		return "RESOLVED allowed"
+	case !d.Raises(d.Answer.Items):
+		return "RESOLVED denied"
+	default:
+		return "RESOLVED answered"
+	}
 }

@@ -6,6 +6,7 @@ import (
 	v1 "github.com/beckon-dev/beckon/proto/gen/beckon/v1"
 	"github.com/beckon-dev/beckon/proto/gen/beckon/v1/beckonv1connect"
 	"github.com/beckon-dev/beckon/server/app"
+	"github.com/beckon-dev/beckon/sync/task"
 )
 
 type taskService struct{ app *app.App }
@@ -45,6 +46,7 @@ func (s taskService) ClaimTask(ctx context.Context, r *v1.ClaimTaskRequest) (*v1
 func (s taskService) Heartbeat(ctx context.Context, r *v1.HeartbeatRequest) (*v1.HeartbeatResponse, error) {
 	result, err := s.app.Heartbeat(ctx, principalOf(ctx), app.Heartbeat{
 		Held: app.Held{Task: r.TaskId, Lease: r.LeaseId}, Wait: waitIn(r.Wait), Above: r.AfterSignalId,
+		Known: task.HoldKind(r.KnownHold), //nolint:gosec // validated to be one of the defined numbers
 	})
 	if err != nil {
 		return nil, err

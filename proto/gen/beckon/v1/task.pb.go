@@ -1592,6 +1592,8 @@ type HeartbeatRequest struct {
 	Wait *durationpb.Duration `protobuf:"bytes,3,opt,name=wait,proto3" json:"wait,omitempty"`
 	// Signals above this id are reported; give the highest one already seen.
 	AfterSignalId uint64 `protobuf:"varint,4,opt,name=after_signal_id,json=afterSignalId,proto3" json:"after_signal_id,omitempty"`
+	// Hold already heard of: the call waits for another. Unset is NONE.
+	KnownHold     HoldKind `protobuf:"varint,5,opt,name=known_hold,json=knownHold,proto3,enum=beckon.v1.HoldKind" json:"known_hold,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1652,6 +1654,13 @@ func (x *HeartbeatRequest) GetAfterSignalId() uint64 {
 		return x.AfterSignalId
 	}
 	return 0
+}
+
+func (x *HeartbeatRequest) GetKnownHold() HoldKind {
+	if x != nil {
+		return x.KnownHold
+	}
+	return HoldKind_HOLD_KIND_UNSPECIFIED
 }
 
 // HeartbeatResponse is what the worker should know.
@@ -2862,12 +2871,14 @@ const file_beckon_v1_task_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\";\n" +
 	"\x11ClaimTaskResponse\x12&\n" +
-	"\x05claim\x18\x01 \x01(\v2\x10.beckon.v1.ClaimR\x05claim\"\xc1\x01\n" +
+	"\x05claim\x18\x01 \x01(\v2\x10.beckon.v1.ClaimR\x05claim\"\xff\x01\n" +
 	"\x10HeartbeatRequest\x12\"\n" +
 	"\atask_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x06taskId\x12$\n" +
 	"\blease_id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\aleaseId\x12;\n" +
 	"\x04wait\x18\x03 \x01(\v2\x19.google.protobuf.DurationB\f\xbaH\t\xaa\x01\x06\"\x02\b<2\x00R\x04wait\x12&\n" +
-	"\x0fafter_signal_id\x18\x04 \x01(\x04R\rafterSignalId\"\xd0\x01\n" +
+	"\x0fafter_signal_id\x18\x04 \x01(\x04R\rafterSignalId\x12<\n" +
+	"\n" +
+	"known_hold\x18\x05 \x01(\x0e2\x13.beckon.v1.HoldKindB\b\xbaH\x05\x82\x01\x02\x10\x01R\tknownHold\"\xd0\x01\n" +
 	"\x11HeartbeatResponse\x12F\n" +
 	"\x11lease_expire_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x0fleaseExpireTime\x12#\n" +
 	"\x04hold\x18\x02 \x01(\v2\x0f.beckon.v1.HoldR\x04hold\x12+\n" +
@@ -3079,52 +3090,53 @@ var file_beckon_v1_task_proto_depIdxs = []int32{
 	45, // 30: beckon.v1.ClaimTaskRequest.wait:type_name -> google.protobuf.Duration
 	14, // 31: beckon.v1.ClaimTaskResponse.claim:type_name -> beckon.v1.Claim
 	45, // 32: beckon.v1.HeartbeatRequest.wait:type_name -> google.protobuf.Duration
-	43, // 33: beckon.v1.HeartbeatResponse.lease_expire_time:type_name -> google.protobuf.Timestamp
-	5,  // 34: beckon.v1.HeartbeatResponse.hold:type_name -> beckon.v1.Hold
-	13, // 35: beckon.v1.HeartbeatResponse.signals:type_name -> beckon.v1.Signal
-	12, // 36: beckon.v1.SaveCheckpointRequest.checkpoint:type_name -> beckon.v1.CheckpointWrite
-	6,  // 37: beckon.v1.YieldTaskRequest.wait:type_name -> beckon.v1.WaitSet
-	12, // 38: beckon.v1.YieldTaskRequest.checkpoint:type_name -> beckon.v1.CheckpointWrite
-	0,  // 39: beckon.v1.YieldTaskResponse.phase:type_name -> beckon.v1.TaskPhase
-	0,  // 40: beckon.v1.ReleaseTaskResponse.phase:type_name -> beckon.v1.TaskPhase
-	9,  // 41: beckon.v1.UpdateProgressRequest.progress:type_name -> beckon.v1.Progress
-	8,  // 42: beckon.v1.CompleteTaskRequest.result:type_name -> beckon.v1.TaskResult
-	10, // 43: beckon.v1.CompleteTaskResponse.task:type_name -> beckon.v1.Task
-	7,  // 44: beckon.v1.FailTaskRequest.failure:type_name -> beckon.v1.TaskFailure
-	10, // 45: beckon.v1.FailTaskResponse.task:type_name -> beckon.v1.Task
-	4,  // 46: beckon.v1.StopTaskResponse.outcome:type_name -> beckon.v1.StopOutcome
-	10, // 47: beckon.v1.StopTaskResponse.task:type_name -> beckon.v1.Task
-	10, // 48: beckon.v1.GetTaskResponse.task:type_name -> beckon.v1.Task
-	44, // 49: beckon.v1.GetTaskResponse.decisions:type_name -> beckon.v1.Decision
-	16, // 50: beckon.v1.TaskService.CreateTask:input_type -> beckon.v1.CreateTaskRequest
-	18, // 51: beckon.v1.TaskService.ClaimTask:input_type -> beckon.v1.ClaimTaskRequest
-	20, // 52: beckon.v1.TaskService.Heartbeat:input_type -> beckon.v1.HeartbeatRequest
-	22, // 53: beckon.v1.TaskService.SaveCheckpoint:input_type -> beckon.v1.SaveCheckpointRequest
-	24, // 54: beckon.v1.TaskService.YieldTask:input_type -> beckon.v1.YieldTaskRequest
-	26, // 55: beckon.v1.TaskService.ReleaseTask:input_type -> beckon.v1.ReleaseTaskRequest
-	28, // 56: beckon.v1.TaskService.AckSignals:input_type -> beckon.v1.AckSignalsRequest
-	30, // 57: beckon.v1.TaskService.UpdateProgress:input_type -> beckon.v1.UpdateProgressRequest
-	32, // 58: beckon.v1.TaskService.CompleteTask:input_type -> beckon.v1.CompleteTaskRequest
-	34, // 59: beckon.v1.TaskService.FailTask:input_type -> beckon.v1.FailTaskRequest
-	36, // 60: beckon.v1.TaskService.StopTask:input_type -> beckon.v1.StopTaskRequest
-	38, // 61: beckon.v1.TaskService.GetTask:input_type -> beckon.v1.GetTaskRequest
-	17, // 62: beckon.v1.TaskService.CreateTask:output_type -> beckon.v1.CreateTaskResponse
-	19, // 63: beckon.v1.TaskService.ClaimTask:output_type -> beckon.v1.ClaimTaskResponse
-	21, // 64: beckon.v1.TaskService.Heartbeat:output_type -> beckon.v1.HeartbeatResponse
-	23, // 65: beckon.v1.TaskService.SaveCheckpoint:output_type -> beckon.v1.SaveCheckpointResponse
-	25, // 66: beckon.v1.TaskService.YieldTask:output_type -> beckon.v1.YieldTaskResponse
-	27, // 67: beckon.v1.TaskService.ReleaseTask:output_type -> beckon.v1.ReleaseTaskResponse
-	29, // 68: beckon.v1.TaskService.AckSignals:output_type -> beckon.v1.AckSignalsResponse
-	31, // 69: beckon.v1.TaskService.UpdateProgress:output_type -> beckon.v1.UpdateProgressResponse
-	33, // 70: beckon.v1.TaskService.CompleteTask:output_type -> beckon.v1.CompleteTaskResponse
-	35, // 71: beckon.v1.TaskService.FailTask:output_type -> beckon.v1.FailTaskResponse
-	37, // 72: beckon.v1.TaskService.StopTask:output_type -> beckon.v1.StopTaskResponse
-	39, // 73: beckon.v1.TaskService.GetTask:output_type -> beckon.v1.GetTaskResponse
-	62, // [62:74] is the sub-list for method output_type
-	50, // [50:62] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	1,  // 33: beckon.v1.HeartbeatRequest.known_hold:type_name -> beckon.v1.HoldKind
+	43, // 34: beckon.v1.HeartbeatResponse.lease_expire_time:type_name -> google.protobuf.Timestamp
+	5,  // 35: beckon.v1.HeartbeatResponse.hold:type_name -> beckon.v1.Hold
+	13, // 36: beckon.v1.HeartbeatResponse.signals:type_name -> beckon.v1.Signal
+	12, // 37: beckon.v1.SaveCheckpointRequest.checkpoint:type_name -> beckon.v1.CheckpointWrite
+	6,  // 38: beckon.v1.YieldTaskRequest.wait:type_name -> beckon.v1.WaitSet
+	12, // 39: beckon.v1.YieldTaskRequest.checkpoint:type_name -> beckon.v1.CheckpointWrite
+	0,  // 40: beckon.v1.YieldTaskResponse.phase:type_name -> beckon.v1.TaskPhase
+	0,  // 41: beckon.v1.ReleaseTaskResponse.phase:type_name -> beckon.v1.TaskPhase
+	9,  // 42: beckon.v1.UpdateProgressRequest.progress:type_name -> beckon.v1.Progress
+	8,  // 43: beckon.v1.CompleteTaskRequest.result:type_name -> beckon.v1.TaskResult
+	10, // 44: beckon.v1.CompleteTaskResponse.task:type_name -> beckon.v1.Task
+	7,  // 45: beckon.v1.FailTaskRequest.failure:type_name -> beckon.v1.TaskFailure
+	10, // 46: beckon.v1.FailTaskResponse.task:type_name -> beckon.v1.Task
+	4,  // 47: beckon.v1.StopTaskResponse.outcome:type_name -> beckon.v1.StopOutcome
+	10, // 48: beckon.v1.StopTaskResponse.task:type_name -> beckon.v1.Task
+	10, // 49: beckon.v1.GetTaskResponse.task:type_name -> beckon.v1.Task
+	44, // 50: beckon.v1.GetTaskResponse.decisions:type_name -> beckon.v1.Decision
+	16, // 51: beckon.v1.TaskService.CreateTask:input_type -> beckon.v1.CreateTaskRequest
+	18, // 52: beckon.v1.TaskService.ClaimTask:input_type -> beckon.v1.ClaimTaskRequest
+	20, // 53: beckon.v1.TaskService.Heartbeat:input_type -> beckon.v1.HeartbeatRequest
+	22, // 54: beckon.v1.TaskService.SaveCheckpoint:input_type -> beckon.v1.SaveCheckpointRequest
+	24, // 55: beckon.v1.TaskService.YieldTask:input_type -> beckon.v1.YieldTaskRequest
+	26, // 56: beckon.v1.TaskService.ReleaseTask:input_type -> beckon.v1.ReleaseTaskRequest
+	28, // 57: beckon.v1.TaskService.AckSignals:input_type -> beckon.v1.AckSignalsRequest
+	30, // 58: beckon.v1.TaskService.UpdateProgress:input_type -> beckon.v1.UpdateProgressRequest
+	32, // 59: beckon.v1.TaskService.CompleteTask:input_type -> beckon.v1.CompleteTaskRequest
+	34, // 60: beckon.v1.TaskService.FailTask:input_type -> beckon.v1.FailTaskRequest
+	36, // 61: beckon.v1.TaskService.StopTask:input_type -> beckon.v1.StopTaskRequest
+	38, // 62: beckon.v1.TaskService.GetTask:input_type -> beckon.v1.GetTaskRequest
+	17, // 63: beckon.v1.TaskService.CreateTask:output_type -> beckon.v1.CreateTaskResponse
+	19, // 64: beckon.v1.TaskService.ClaimTask:output_type -> beckon.v1.ClaimTaskResponse
+	21, // 65: beckon.v1.TaskService.Heartbeat:output_type -> beckon.v1.HeartbeatResponse
+	23, // 66: beckon.v1.TaskService.SaveCheckpoint:output_type -> beckon.v1.SaveCheckpointResponse
+	25, // 67: beckon.v1.TaskService.YieldTask:output_type -> beckon.v1.YieldTaskResponse
+	27, // 68: beckon.v1.TaskService.ReleaseTask:output_type -> beckon.v1.ReleaseTaskResponse
+	29, // 69: beckon.v1.TaskService.AckSignals:output_type -> beckon.v1.AckSignalsResponse
+	31, // 70: beckon.v1.TaskService.UpdateProgress:output_type -> beckon.v1.UpdateProgressResponse
+	33, // 71: beckon.v1.TaskService.CompleteTask:output_type -> beckon.v1.CompleteTaskResponse
+	35, // 72: beckon.v1.TaskService.FailTask:output_type -> beckon.v1.FailTaskResponse
+	37, // 73: beckon.v1.TaskService.StopTask:output_type -> beckon.v1.StopTaskResponse
+	39, // 74: beckon.v1.TaskService.GetTask:output_type -> beckon.v1.GetTaskResponse
+	63, // [63:75] is the sub-list for method output_type
+	51, // [51:63] is the sub-list for method input_type
+	51, // [51:51] is the sub-list for extension type_name
+	51, // [51:51] is the sub-list for extension extendee
+	0,  // [0:51] is the sub-list for field type_name
 }
 
 func init() { file_beckon_v1_task_proto_init() }
