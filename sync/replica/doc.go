@@ -22,9 +22,11 @@
 //   - A reset sets the version of everything held to 0 and keeps showing it:
 //     versions of a lost future must not stand in the way of true ones, and a
 //     screen is never blanked. The last page of the bootstrap sweeps what is
-//     still at 0, which is what no page has named since: cursors are opaque,
-//     so the position the bootstrap began at cannot be compared with versions,
-//     and need not be.
+//     still at 0, which is what no page, change or point read has named since:
+//     cursors are opaque, so the position the bootstrap began at cannot be
+//     compared with versions, and need not be. What only a point read named
+//     was alive at the horizon; if it is gone by now, its tombstone is ahead
+//     of the cursor.
 //   - An answer counts only if it answers the place the view is at. Answers
 //     to a superseded reader say another place and are dropped.
 //   - Bootstrap pages and point reads of another epoch than the cursor's are

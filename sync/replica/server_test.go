@@ -145,14 +145,13 @@ func (s *server) pull(cursor, horizon []byte, limit int) (replica.ChangesPage, c
 	}
 	keys := slices.DeleteFunc(s.keys(), func(k changelog.Key) bool { return s.rows[k].version <= from.Seq })
 	slices.SortFunc(keys, func(a, b changelog.Key) int { return int(s.rows[a].version) - int(s.rows[b].version) })
-	next := from.Seq
+	next := s.head // the last page ends at the head, also where purged rows were
 	for i, k := range keys {
 		if i == limit {
-			p.More = true
+			p.More, next = true, s.rows[keys[i-1]].version
 			break
 		}
 		r := s.rows[k]
-		next = r.version
 		if r.body == nil {
 			p.Del = append(p.Del, changelog.Tombstone{Key: k, Version: r.version})
 		} else {

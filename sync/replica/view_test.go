@@ -223,6 +223,29 @@ func TestView_LostFutureOvertakesAPull(t *testing.T) {
 	}
 }
 
+// An entity that only a point read has named since the reset is kept by the
+// last page, though its version is from before the bootstrap: it was alive at
+// the horizon, so if a later page does not have it, its tombstone is to come.
+func TestView_SweepSparesWhatAPointReadNamed(t *testing.T) {
+	t.Parallel()
+	view := replica.Open(begun())
+	view.ApplyPoint(replica.Point{Put: []changelog.Entity{entity("a", 1, "a1")}, AsOf: []byte("h5"), Epoch: []byte("e1")})
+	view.ApplyBootstrap([]byte("p2"), replica.BootstrapPage{
+		Cursor: []byte("c1"), Complete: true, AsOf: []byte("h6"), Epoch: []byte("e1"),
+	})
+	want := map[changelog.Key]string{key("a"): "a1", key("b"): "b2"}
+	if diff := cmp.Diff(want, shown(view)); diff != "" {
+		t.Errorf("after the last page (-want +got):\n%s", diff)
+	}
+	view.ApplyChanges([]byte("c1"), []byte("h6"), replica.ChangesPage{
+		Del: []changelog.Tombstone{gone("a", 6)}, Next: []byte("c2"), AsOf: []byte("h6"), Epoch: []byte("e1"),
+	})
+	delete(want, key("a"))
+	if diff := cmp.Diff(want, shown(view)); diff != "" {
+		t.Errorf("after its tombstone (-want +got):\n%s", diff)
+	}
+}
+
 // Overlap brings older versions; they never replace newer ones (SY6).
 func TestView_OlderVersionIsIgnored(t *testing.T) {
 	t.Parallel()

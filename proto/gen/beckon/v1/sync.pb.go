@@ -788,8 +788,8 @@ type BootstrapResponse struct {
 	Page []byte `protobuf:"bytes,2,opt,name=page,proto3" json:"page,omitempty"`
 	// Position taken before the first page was read; the same on every page.
 	Cursor []byte `protobuf:"bytes,3,opt,name=cursor,proto3" json:"cursor,omitempty"`
-	// This was the last page: drop held entities with a version at or below
-	// the cursor's that no page named.
+	// This was the last page: drop held entities still at version 0, which
+	// nothing has named since the bootstrap began.
 	Complete bool `protobuf:"varint,4,opt,name=complete,proto3" json:"complete,omitempty"`
 	// Stamp of the read.
 	AsOf []byte `protobuf:"bytes,5,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
