@@ -147,37 +147,48 @@ func (h *house) finish(agent *beckon.Agent, d *v1.Decision) *v1.Task {
 	return ended
 }
 
-// alerts waits until the phone has shown n different alerts and returns what
-// the log has of alerts: how often each identity rang.
-func (h *house) alerts(n int) map[string]int {
-	h.t.Helper()
-	stack.Eventually(h.ctx(), h.t, "the phone to show the alerts", h.phones.Changed, func() bool {
-		return len(h.rings()) >= n
-	})
-	return h.rings()
-}
-
-func (h *house) rings() map[string]int {
-	rings := map[string]int{}
-	for _, e := range h.phones.Log() {
+// rings counts, for each alert on the phone, how often it rang.
+func rings(log []stack.Entry) map[string]int {
+	out := map[string]int{}
+	for _, e := range log {
 		if e.Source == "phone" && e.Record.Kind == "rang" {
-			rings[e.Record.Key]++
+			out[e.Record.Key]++
 		}
 	}
-	return rings
+	return out
 }
 
-// exactly checks that the phone has rung once for each of n alerts, and no
-// more.
-func (h *house) exactly(n int) {
+// exactly waits until the phone has shown n different alerts and checks that
+// each rang once and that nothing else did.
+func (h *house) exactly(n int) []stack.Entry {
 	h.t.Helper()
-	rings := h.alerts(n)
-	if len(rings) != n {
-		h.t.Errorf("%d alerts, want %d: %v", len(rings), n, rings)
-	}
-	for key, times := range rings {
+	log := h.phones.Await("the alerts", func(log []stack.Entry) bool { return len(rings(log)) >= n })
+	for key, times := range rings(log) {
 		if times != 1 {
 			h.t.Errorf("alert %s rang %d times", key, times)
 		}
+	}
+	if got := len(rings(log)); got != n {
+		h.t.Errorf("%d alerts, want %d", got, n)
+	}
+	return log
+}
+
+// sent counts the requests that the push service has taken.
+func sent(log []stack.Entry) int {
+	n := 0
+	for _, e := range log {
+		if e.Source == "apns" && e.Record.Stored {
+			n++
+		}
+	}
+	return n
+}
+
+// quiet reads what happened until now and checks that no further alert came.
+func (h *house) quiet(n int) {
+	h.t.Helper()
+	if got := rings(h.phones.Log()); len(got) != n {
+		h.t.Errorf("%d alerts in the end, want %d", len(got), n)
 	}
 }
