@@ -1,0 +1,66 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/beckon-dev/beckon/push"
+	"github.com/beckon-dev/beckon/sync/decision"
+	"github.com/beckon-dev/beckon/sync/task"
+)
+
+// alerts says, from the story alone, which subjects must have called the person
+// and on which addresses. It knows nothing of how pushes are planned.
+type alerts struct {
+	told int
+	// want has a line for every row that must be in the outbox.
+	want map[alertKey]bool
+}
+
+// alertKey names a call: one cause, one subject, one address.
+type alertKey struct {
+	kind             push.Kind
+	subject, address string
+}
+
+func (k alertKey) String() string { return fmt.Sprintf("%s %s on %s", k.kind, k.subject, k.address) }
+
+// hear takes in what has happened since, with the addresses that were alive
+// when it did.
+func (a *alerts) hear(facts []fact, alive []string) {
+	for _, f := range facts[a.told:] {
+		kind, rings := cause(f)
+		for _, address := range alive {
+			if rings {
+				a.want[alertKey{kind, f.subject, address}] = true
+			}
+		}
+	}
+	a.told = len(facts)
+}
+
+// cause is R20: a decision is required, or a result is ready. What a person
+// brought about calls nobody, and neither does an end with nothing to read
+// right after the person's own answer.
+func cause(f fact) (push.Kind, bool) {
+	switch {
+	case f.kind == factAsked:
+		return push.DecisionRequired, true
+	case f.phase == task.Failed:
+		return push.ResultReady, true
+	case f.phase == task.Completed:
+		return push.ResultReady, f.result || !f.answered
+	default:
+		return push.ResultReady, false
+	}
+}
+
+// handled reports whether nobody has to look at a subject any more.
+func (m *model) handled(kind push.Kind, subject string, now time.Time) bool {
+	if kind == push.DecisionRequired {
+		d := m.decisionOf(subject)
+		return d == nil || d.status != decision.Pending || d.late(now)
+	}
+	t := m.taskOf(subject)
+	return t == nil || t.endPosition <= t.thread.readPos
+}

@@ -1,0 +1,145 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/beckon-dev/beckon/sync/decision"
+	"github.com/beckon-dev/beckon/sync/task"
+)
+
+// couldNotResume is the failure of a task whose workers were lost too often.
+const couldNotResume = "could_not_resume"
+
+// ready puts a task into the queue.
+func (m *model) ready(t *mTask) {
+	t.phase, t.wait, t.readySince = task.Ready, mWait{}, m.now()
+}
+
+// satisfied: enough of the named questions are closed, or the time has come.
+func (m *model) satisfied(w mWait) bool {
+	if !w.until.IsZero() && !m.now().Before(w.until) {
+		return true
+	}
+	closed := 0
+	for _, d := range w.named {
+		if d.status != decision.Pending {
+			closed++
+		}
+	}
+	if w.all {
+		return len(w.named) > 0 && closed == len(w.named)
+	}
+	return closed > 0
+}
+
+// wakes: a signal that ends a sleep by itself.
+func wakes(s mSignal, w mWait) bool {
+	return s.kind == task.Message || s.kind == task.DecisionClosed && !w.names(s.d)
+}
+
+// signal tells a task something and wakes it if it waits for this.
+func (m *model) signal(t *mTask, s mSignal) {
+	if !t.live() {
+		return
+	}
+	t.lastSignal++
+	s.id = t.lastSignal
+	t.signals = append(t.signals, s)
+	if t.phase == task.Waiting && (m.satisfied(t.wait) || wakes(s, t.wait)) {
+		m.ready(t)
+	}
+}
+
+// ack forgets signals. An answer among them has now been delivered.
+func (m *model) ack(t *mTask, ids []uint64) {
+	t.signals = slices.DeleteFunc(t.signals, func(s mSignal) bool {
+		if !slices.Contains(ids, s.id) {
+			return false
+		}
+		if s.d != nil && s.d.status == decision.Resolved {
+			s.d.delivered = true
+		}
+		return true
+	})
+}
+
+// giveBack ends a lease on purpose, and remembers how.
+func (t *mTask) giveBack(by, body string) {
+	t.endedLease, t.endedBy, t.endedBody = t.lease, by, body
+	t.lease, t.claim, t.attempts = "", "", 0
+}
+
+// askStop is what a person or a silent question wants: no lease means the end.
+func (m *model) askStop(t *mTask) {
+	switch {
+	case !t.live():
+	case t.phase == task.Running:
+		t.stop = true
+	default:
+		m.end(t, task.Canceled, false)
+	}
+}
+
+// end ends a task, and with it all it has asked.
+func (m *model) end(t *mTask, phase task.Phase, lost bool) {
+	t.phase, t.wait, t.lease, t.claim = phase, mWait{}, "", ""
+	for _, d := range t.asked {
+		if d.status == decision.Pending {
+			d.status = decision.Canceled
+		}
+		for i := range d.grants {
+			if d.grants[i].state == decision.Armed {
+				d.grants[i].state = decision.Void
+			}
+		}
+	}
+	th := t.thread
+	th.live = slices.DeleteFunc(th.live, func(o *mTask) bool { return o == t })
+	th.head++
+	// Bad news always counts as unread, and good news unless there is nothing
+	// to read and the person has just dealt with the task.
+	if phase == task.Failed || phase == task.Completed && (t.result != "" || !t.answered) {
+		th.notable++
+		t.endPosition = th.notable
+	}
+	m.facts = append(m.facts, fact{
+		kind: factEnded, subject: t.id, phase: phase, lost: lost,
+		answered: t.answered, result: t.result != "",
+	})
+}
+
+// loseLease is a lease that nobody extended in time.
+func (m *model) loseLease(t *mTask) {
+	now := m.now()
+	if t.phase != task.Running || now.Before(t.until) {
+		return
+	}
+	if again := m.started.Add(t.length); now.Before(again) {
+		t.until = again
+		return
+	}
+	t.lease, t.claim = "", ""
+	open := mWait{named: t.openOf()}
+	// What the lost worker did not acknowledge, another one has to hear.
+	unheard := slices.ContainsFunc(t.signals, func(s mSignal) bool { return wakes(s, open) })
+	switch {
+	case t.stop:
+		m.end(t, task.Canceled, false)
+	case len(open.named) > 0 && t.max != 1 && !unheard:
+		t.phase, t.wait = task.Waiting, open
+	case t.attempts+1 >= t.max:
+		t.attempts++
+		t.failure = couldNotResume
+		m.end(t, task.Failed, true)
+	default:
+		t.attempts++
+		m.ready(t)
+	}
+}
+
+// wake ends a sleep whose time has come.
+func (m *model) wake(t *mTask) {
+	if t.phase == task.Waiting && !m.now().Before(t.wait.until) {
+		m.signal(t, mSignal{kind: task.WaitTimeout})
+	}
+}
