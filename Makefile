@@ -43,7 +43,8 @@ check: test
 ## sim: the seeded simulation; OFF=<rule> switches one rule off to see it caught
 sim:
 	@.ci/need e2e/sim "the seeded simulation"
-	SIM_SEED=$(SEED) SIM_N=$(N) OFF=$(OFF) go test $(if $(OFF),-tags off) -count=1 -timeout 60m -run '^TestSimulation$$' ./e2e/sim/
+	SIM_SEED=$(SEED) SIM_N=$(N) OFF=$(OFF) go test $(if $(OFF),-tags off) -count=1 -v -timeout 60m -run '^TestSimulation$$' ./e2e/sim/
+	$(if $(OFF),,go test -count=1 -run '^TestRun_' ./e2e/sim/ && go test -tags off -count=1 -v -run '^TestOff' ./e2e/sim/)
 
 ## fuzz: every fuzz target in turn for FUZZTIME
 fuzz:
