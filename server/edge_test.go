@@ -67,7 +67,7 @@ func refusals(t *testing.T, me phone, agent api, wire connect.Transport) {
 		}, connect.CodeInvalidArgument, "LIMIT", "title", 120},
 		"field of an element": {func() error {
 			r := question(work, "y")
-			r.Items = append(r.Items, proto.CloneOf(r.Items[0]))
+			r.Items = append(r.Items, proto.CloneOf(r.GetItems()[0]))
 			r.Items[1].Id = ""
 			_, err := agent.RequestDecision(ctx, r)
 			return err
@@ -83,12 +83,12 @@ func refusals(t *testing.T, me phone, agent api, wire connect.Transport) {
 			return err
 		}, connect.CodeInvalidArgument, "DUPLICATE_KEY", "items[0].action.args_json", 0},
 		"a lost lease": {func() error {
-			_, err := agent.Heartbeat(ctx, &v1.HeartbeatRequest{TaskId: work.Task.Id, LeaseId: "lse_other"})
+			_, err := agent.Heartbeat(ctx, &v1.HeartbeatRequest{TaskId: work.GetTask().GetId(), LeaseId: "lse_other"})
 			return err
 		}, connect.CodeFailedPrecondition, "LEASE_LOST", "", 0},
 		"a checkpoint out of turn": {func() error {
 			_, err := agent.SaveCheckpoint(ctx, &v1.SaveCheckpointRequest{
-				TaskId: work.Task.Id, LeaseId: work.LeaseId, Checkpoint: &v1.CheckpointWrite{ExpectedVersion: 4},
+				TaskId: work.GetTask().GetId(), LeaseId: work.GetLeaseId(), Checkpoint: &v1.CheckpointWrite{ExpectedVersion: 4},
 			})
 			return err
 		}, connect.CodeAborted, "CHECKPOINT_CONFLICT", "checkpoint.expected_version", 0},
@@ -109,19 +109,19 @@ func refusals(t *testing.T, me phone, agent api, wire connect.Transport) {
 			return err
 		}, connect.CodePermissionDenied, "CEILING", "", 0},
 		"an answer with half a digest": {func() error {
-			r := me.answer(t, asked.Decision, "approve")
-			r.ViewDigest = r.ViewDigest[:16]
+			r := me.answer(t, asked.GetDecision(), "approve")
+			r.ViewDigest = r.GetViewDigest()[:16]
 			_, err := me.AnswerDecision(ctx, r)
 			return err
 		}, connect.CodeInvalidArgument, "LENGTH", "view_digest", 32},
 		"an answer with another proof": {func() error {
-			r := me.answer(t, asked.Decision, "approve")
+			r := me.answer(t, asked.GetDecision(), "approve")
 			r.AnswerKey = "other"
 			_, err := me.AnswerDecision(ctx, r)
 			return err
 		}, connect.CodePermissionDenied, "BAD_PROOF", "", 0},
 		"an option nobody offered": {func() error {
-			_, err := me.AnswerDecision(ctx, me.answer(t, asked.Decision, "maybe"))
+			_, err := me.AnswerDecision(ctx, me.answer(t, asked.GetDecision(), "maybe"))
 			return err
 		}, connect.CodeInvalidArgument, "UNKNOWN_OPTION", "items[0].option_ids[0]", 0},
 		"a scope of nothing": {func() error {
@@ -143,7 +143,7 @@ func refusals(t *testing.T, me phone, agent api, wire connect.Transport) {
 			return err
 		}, connect.CodeUnauthenticated, "BAD_TOKEN", "", 0},
 		"a refresh token as credential": {func() error {
-			_, err := as(wire, me.tokens.RefreshToken).GetAccount(ctx, &v1.GetAccountRequest{})
+			_, err := as(wire, me.tokens.GetRefreshToken()).GetAccount(ctx, &v1.GetAccountRequest{})
 			return err
 		}, connect.CodeUnauthenticated, "BAD_TOKEN", "", 0},
 		"the claim link again": {func() error {
@@ -157,7 +157,7 @@ func refusals(t *testing.T, me phone, agent api, wire connect.Transport) {
 		}, connect.CodeUnauthenticated, "BAD_SECRET", "", 0},
 	} {
 		code, info := infoOf(t, want.call())
-		if code != want.code || info.Reason != want.reason || info.Field != want.field || info.Max != want.max {
+		if code != want.code || info.GetReason() != want.reason || info.GetField() != want.field || info.GetMax() != want.max {
 			t.Errorf("%s: %v %v, want %v %s %q %d", name, code, info, want.code, want.reason, want.field, want.max)
 		}
 	}
@@ -216,17 +216,17 @@ func TestSizes(t *testing.T) {
 			return r
 		}},
 		"checkpoints": {"TaskService/SaveCheckpoint", 1<<20 + 64<<10, func(n int) proto.Message {
-			return &v1.SaveCheckpointRequest{TaskId: work.Task.Id, LeaseId: work.LeaseId, Checkpoint: &v1.CheckpointWrite{Data: data(n)}}
+			return &v1.SaveCheckpointRequest{TaskId: work.GetTask().GetId(), LeaseId: work.GetLeaseId(), Checkpoint: &v1.CheckpointWrite{Data: data(n)}}
 		}},
 		"yields": {"TaskService/YieldTask", 1<<20 + 64<<10, func(n int) proto.Message {
 			return &v1.YieldTaskRequest{
-				TaskId: work.Task.Id, LeaseId: work.LeaseId, Wait: &v1.WaitSet{}, Checkpoint: &v1.CheckpointWrite{Data: data(n)},
+				TaskId: work.GetTask().GetId(), LeaseId: work.GetLeaseId(), Wait: &v1.WaitSet{}, Checkpoint: &v1.CheckpointWrite{Data: data(n)},
 			}
 		}},
 	}
 	issued, err := me.ListAgents(t.Context(), &v1.ListAgentsRequest{})
 	check(t, err)
-	key, err := me.IssueKey(t.Context(), &v1.IssueKeyRequest{AgentId: issued.Links[0].AgentId})
+	key, err := me.IssueKey(t.Context(), &v1.IssueKeyRequest{AgentId: issued.GetLinks()[0].GetAgentId()})
 	check(t, err)
 	client := httpClient(t, func(p *http.Protocols) { p.SetHTTP1(true); p.SetUnencryptedHTTP2(true) }, nil)
 	plain := http.Header{"Content-Type": {"application/proto"}}
@@ -234,28 +234,28 @@ func TestSizes(t *testing.T) {
 	for name, c := range calls {
 		url := s.URL() + "/beckon.v1." + c.procedure
 		over := exactly(t, int(c.bound)+1, c.message)
-		if status, reason, bound := raw(t, client, url, key.Secret, plain, bytes.NewReader(over)); status != 429 || reason != "MESSAGE_TOO_LARGE" || bound != c.bound {
+		if status, reason, bound := raw(t, client, url, key.GetSecret(), plain, bytes.NewReader(over)); status != 429 || reason != "MESSAGE_TOO_LARGE" || bound != c.bound {
 			t.Errorf("%s: a byte too many met %d %s %d", name, status, reason, bound)
 		}
-		if status, reason, bound := raw(t, client, url, key.Secret, zipped, zip(t, over)); status != 429 || reason != "MESSAGE_TOO_LARGE" || bound != c.bound {
+		if status, reason, bound := raw(t, client, url, key.GetSecret(), zipped, zip(t, over)); status != 429 || reason != "MESSAGE_TOO_LARGE" || bound != c.bound {
 			t.Errorf("%s: a byte too many in gzip met %d %s %d", name, status, reason, bound)
 		}
 		within := exactly(t, int(c.bound), c.message)
-		if status, reason, _ := raw(t, client, url, key.Secret, plain, bytes.NewReader(within)); reason == "MESSAGE_TOO_LARGE" {
+		if status, reason, _ := raw(t, client, url, key.GetSecret(), plain, bytes.NewReader(within)); reason == "MESSAGE_TOO_LARGE" {
 			t.Errorf("%s: the bound itself met %d %s", name, status, reason)
 		}
 	}
-	status, reason, _ := raw(t, client, s.URL()+"/beckon.v1.ItemService/AppendItems", key.Secret, plain, bytes.NewReader(data(5<<20)))
+	status, reason, _ := raw(t, client, s.URL()+"/beckon.v1.ItemService/AppendItems", key.GetSecret(), plain, bytes.NewReader(data(5<<20)))
 	if status != 429 || reason != "MESSAGE_TOO_LARGE" {
 		t.Errorf("5 MiB met %d %s", status, reason)
 	}
 	bomb := zip(t, data(16<<20))
-	if status, reason, _ := raw(t, client, s.URL()+"/beckon.v1.TaskService/GetTask", key.Secret, zipped, bomb); status != 429 || reason != "MESSAGE_TOO_LARGE" {
+	if status, reason, _ := raw(t, client, s.URL()+"/beckon.v1.TaskService/GetTask", key.GetSecret(), zipped, bomb); status != 429 || reason != "MESSAGE_TOO_LARGE" {
 		t.Errorf("a bomb met %d %s", status, reason)
 	}
 	if got, err := agent.SaveCheckpoint(t.Context(), &v1.SaveCheckpointRequest{
-		TaskId: work.Task.Id, LeaseId: work.LeaseId, Checkpoint: &v1.CheckpointWrite{Data: data(1 << 20)},
-	}); err != nil || got.Version != 1 {
+		TaskId: work.GetTask().GetId(), LeaseId: work.GetLeaseId(), Checkpoint: &v1.CheckpointWrite{Data: data(1 << 20)},
+	}); err != nil || got.GetVersion() != 1 {
 		t.Errorf("a checkpoint of 1 MiB: %v, %v", got, err)
 	}
 }
@@ -306,12 +306,12 @@ func TestMalformed(t *testing.T) {
 		"plain text":         {http.Header{"Content-Type": {"text/plain"}}, `{}`, 415, ""},
 		"an unknown unknown": {http.Header{"Content-Type": {"application/json"}}, `{"taskId": "x", "later": 1}`, 404, "NOT_FOUND"},
 	} {
-		status, reason, _ := raw(t, client, url, me.tokens.AccessToken, c.header, strings.NewReader(c.body))
+		status, reason, _ := raw(t, client, url, me.tokens.GetAccessToken(), c.header, strings.NewReader(c.body))
 		if status != c.status || reason != c.reason {
 			t.Errorf("%s met %d %s, want %d %s", name, status, reason, c.status, c.reason)
 		}
 	}
-	status, reason, _ := raw(t, client, s.URL()+"/beckon.v1.TaskService/Explode", me.tokens.AccessToken,
+	status, reason, _ := raw(t, client, s.URL()+"/beckon.v1.TaskService/Explode", me.tokens.GetAccessToken(),
 		http.Header{"Content-Type": {"application/json"}}, strings.NewReader(`{}`))
 	if status != http.StatusNotImplemented || reason != "UNKNOWN_PROCEDURE" {
 		t.Errorf("an unknown call met %d %s", status, reason)
@@ -334,7 +334,7 @@ func TestCredentialsInOnePlace(t *testing.T) {
 	me := claim(t, s, transports(t)[0].connect(t, s))
 	client := httpClient(t, func(p *http.Protocols) { p.SetHTTP1(true) }, nil)
 	url := s.URL() + "/beckon.v1.AccountService/GetAccount"
-	good := "Bearer " + me.tokens.AccessToken
+	good := "Bearer " + me.tokens.GetAccessToken()
 	for name, c := range map[string]struct {
 		header http.Header
 		query  string
@@ -343,12 +343,12 @@ func TestCredentialsInOnePlace(t *testing.T) {
 		"one header":     {http.Header{"Authorization": {good}}, "", ""},
 		"twice":          {http.Header{"Authorization": {good, good}}, "", "BAD_TOKEN"},
 		"two in one":     {http.Header{"Authorization": {good + ", " + good}}, "", "BAD_TOKEN"},
-		"another scheme": {http.Header{"Authorization": {"Basic " + me.tokens.AccessToken}}, "", "BAD_TOKEN"},
-		"no scheme":      {http.Header{"Authorization": {me.tokens.AccessToken}}, "", "BAD_TOKEN"},
+		"another scheme": {http.Header{"Authorization": {"Basic " + me.tokens.GetAccessToken()}}, "", "BAD_TOKEN"},
+		"no scheme":      {http.Header{"Authorization": {me.tokens.GetAccessToken()}}, "", "BAD_TOKEN"},
 		"empty":          {http.Header{"Authorization": {""}}, "", "BAD_TOKEN"},
 		"too long":       {http.Header{"Authorization": {"Bearer " + strings.Repeat("x", 4096)}}, "", "BAD_TOKEN"},
-		"query":          {http.Header{}, "?access_token=" + me.tokens.AccessToken, "NO_CREDENTIAL"},
-		"cookie":         {http.Header{"Cookie": {"access_token=" + me.tokens.AccessToken}}, "", "NO_CREDENTIAL"},
+		"query":          {http.Header{}, "?access_token=" + me.tokens.GetAccessToken(), "NO_CREDENTIAL"},
+		"cookie":         {http.Header{"Cookie": {"access_token=" + me.tokens.GetAccessToken()}}, "", "NO_CREDENTIAL"},
 	} {
 		c.header.Set("Content-Type", "application/json")
 		if _, reason, _ := raw(t, client, url+c.query, "", c.header, strings.NewReader(`{}`)); reason != c.reason {
@@ -364,7 +364,7 @@ func TestUnclaimed(t *testing.T) {
 	_, err := as(transports(t)[0].connect(t, s), "").RefreshToken(t.Context(), &v1.RefreshTokenRequest{
 		RefreshToken: "x", Attempt: strings.Repeat("a", 16), Proof: make([]byte, 64),
 	})
-	if code, info := infoOf(t, err); code != connect.CodeFailedPrecondition || info.Reason != "UNCLAIMED" {
+	if code, info := infoOf(t, err); code != connect.CodeFailedPrecondition || info.GetReason() != "UNCLAIMED" {
 		t.Error("before the claim:", code, info)
 	}
 	if !strings.Contains(s.terminal.String(), s.URL()+"/claim#bk_own_") {
@@ -411,16 +411,16 @@ func TestGoingAway(t *testing.T) {
 			me := claim(t, s, wire)
 			agent := me.agent(t, wire)
 			work := held(t, agent, "away")
-			was := leaseEnds(t, agent, work.Task.Id)
+			was := leaseEnds(t, agent, work.GetTask().GetId())
 			ended := make(chan error, 1)
 			go func() {
 				_, err := agent.Heartbeat(t.Context(), &v1.HeartbeatRequest{
-					TaskId: work.Task.Id, LeaseId: work.LeaseId, Wait: durationpb.New(longest),
+					TaskId: work.GetTask().GetId(), LeaseId: work.GetLeaseId(), Wait: durationpb.New(longest),
 				})
 				ended <- err
 			}()
 			// A heartbeat first extends the lease, then waits.
-			for leaseEnds(t, agent, work.Task.Id).Equal(was) {
+			for leaseEnds(t, agent, work.GetTask().GetId()).Equal(was) {
 				if t.Context().Err() != nil {
 					t.Fatal("the heartbeat never came")
 				}
@@ -428,7 +428,7 @@ func TestGoingAway(t *testing.T) {
 			began := time.Now()
 			check(t, s.stop())
 			code, info := infoOf(t, <-ended)
-			if code != connect.CodeUnavailable || info.Reason != "UNAVAILABLE" {
+			if code != connect.CodeUnavailable || info.GetReason() != "UNAVAILABLE" {
 				t.Error("the poll ended with", code, info)
 			}
 			if took := time.Since(began); took > 4*time.Second {
@@ -443,7 +443,7 @@ func leaseEnds(t *testing.T, agent api, task string) time.Time {
 	t.Helper()
 	got, err := agent.GetTask(t.Context(), &v1.GetTaskRequest{TaskId: task})
 	check(t, err)
-	return got.Task.LeaseExpireTime.AsTime()
+	return got.GetTask().GetLeaseExpireTime().AsTime()
 }
 
 func TestLogsAndMetricsHoldNoContent(t *testing.T) {
@@ -472,8 +472,8 @@ func TestLogsAndMetricsHoldNoContent(t *testing.T) {
 		}
 	}
 	for _, secret := range []string{
-		"secret title", work.Task.Id, work.LeaseId, me.account, me.id, me.account[4:], "made-up", "MadeUp",
-		me.tokens.AccessToken, me.tokens.RefreshToken, "bk_own", "127.0.0.1:",
+		"secret title", work.GetTask().GetId(), work.GetLeaseId(), me.account, me.id, me.account[4:], "made-up", "MadeUp",
+		me.tokens.GetAccessToken(), me.tokens.GetRefreshToken(), "bk_own", "127.0.0.1:",
 	} {
 		if strings.Contains(string(metrics), secret) {
 			t.Errorf("metrics hold %q", secret)
@@ -502,7 +502,7 @@ func TestRates(t *testing.T) {
 		_, err = agent.ClaimTask(t.Context(), &v1.ClaimTaskRequest{Claim: &v1.ClaimOptions{ClaimId: fmt.Sprintf("claim-id-%d", i)}})
 	}
 	code, info := infoOf(t, err)
-	if code != connect.CodeResourceExhausted || info.Reason != "RATE" || info.RetryAfter.AsDuration() <= 0 {
+	if code != connect.CodeResourceExhausted || info.GetReason() != "RATE" || info.GetRetryAfter().AsDuration() <= 0 {
 		t.Error("past the burst:", code, info)
 	}
 	_, err = me.GetAccount(t.Context(), &v1.GetAccountRequest{})
@@ -533,7 +533,7 @@ func TestTLSIsNotOld(t *testing.T) {
 	t.Parallel()
 	tr := transports(t)[3]
 	s := start(t, tr.options...)
-	d := tls.Dialer{NetDialer: &net.Dialer{}, Config: &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS11}} //nolint:gosec // that is the point
+	d := tls.Dialer{NetDialer: &net.Dialer{}, Config: &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS11}}
 	c, err := d.DialContext(t.Context(), "tcp", s.Addr().String())
 	if err == nil {
 		check(t, c.Close())
@@ -555,7 +555,7 @@ func waitForPort(t *testing.T, s *running) {
 	if s.cfg.TLSCert != "" {
 		scheme = "https://"
 	}
-	tr := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // only health
+	tr := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	answer, err := (&http.Client{Transport: tr}).Get(scheme + s.Addr().String() + "/healthz")
 	check(t, err)
 	check(t, answer.Body.Close())

@@ -230,7 +230,7 @@ func claimSecret(t *testing.T, s *running) string {
 // waitFor returns once the port is served, by which time the link is printed.
 func waitFor(t *testing.T, s *running) {
 	t.Helper()
-	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // only health
+	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	answer, err := c.Get(s.URL() + "/healthz")
 	check(t, err)
 	check(t, answer.Body.Close())
@@ -249,8 +249,8 @@ func claim(t *testing.T, s *running, tr connect.Transport) phone {
 		},
 	})
 	check(t, err)
-	p.server, p.account, p.id, p.tokens = claimed.ServerId, claimed.AccountId, claimed.Installation.Id, claimed.Tokens
-	p.api = as(tr, claimed.Tokens.AccessToken)
+	p.server, p.account, p.id, p.tokens = claimed.GetServerId(), claimed.GetAccountId(), claimed.GetInstallation().GetId(), claimed.GetTokens()
+	p.api = as(tr, claimed.GetTokens().GetAccessToken())
 	return p
 }
 
@@ -259,27 +259,27 @@ func (p phone) agent(t *testing.T, tr connect.Transport) api {
 	t.Helper()
 	created, err := p.CreateAgent(t.Context(), &v1.CreateAgentRequest{IdempotencyKey: "agent", Name: "Builder"})
 	check(t, err)
-	issued, err := p.IssueKey(t.Context(), &v1.IssueKeyRequest{AgentId: created.Link.AgentId})
+	issued, err := p.IssueKey(t.Context(), &v1.IssueKeyRequest{AgentId: created.GetLink().GetAgentId()})
 	check(t, err)
-	return as(tr, issued.Secret)
+	return as(tr, issued.GetSecret())
 }
 
 // answer signs an answer to a decision of one item.
 func (p phone) answer(t *testing.T, d *v1.Decision, option string) *v1.AnswerDecisionRequest {
 	t.Helper()
-	view, err := proof.ViewDigest(d.Id, uint64(d.Revision), nil)
+	view, err := proof.ViewDigest(d.GetId(), uint64(d.GetRevision()), nil)
 	check(t, err)
-	digest, err := proof.AnswerDigest([]proof.AnswerItem{{ItemID: d.Items[0].Id, OptionIDs: []string{option}}})
+	digest, err := proof.AnswerDigest([]proof.AnswerItem{{ItemID: d.GetItems()[0].GetId(), OptionIDs: []string{option}}})
 	check(t, err)
 	key := "answer-" + option
 	signature, err := proof.SignAnswer(p.key, proof.AnswerTuple{
-		ServerID: p.server, Account: p.account, Installation: p.id, Decision: d.Id, Revision: uint64(d.Revision),
-		Asked: proof.Digest(d.AskedDigest), View: view, Answer: digest, AnswerKey: key,
+		ServerID: p.server, Account: p.account, Installation: p.id, Decision: d.GetId(), Revision: uint64(d.GetRevision()),
+		Asked: proof.Digest(d.GetAskedDigest()), View: view, Answer: digest, AnswerKey: key,
 	})
 	check(t, err)
 	return &v1.AnswerDecisionRequest{
-		DecisionId: d.Id, Revision: d.Revision, AskedDigest: d.AskedDigest, ViewDigest: view[:], AnswerKey: key,
-		Items: []*v1.AnswerItem{{ItemId: d.Items[0].Id, OptionIds: []string{option}}},
+		DecisionId: d.GetId(), Revision: d.GetRevision(), AskedDigest: d.GetAskedDigest(), ViewDigest: view[:], AnswerKey: key,
+		Items: []*v1.AnswerItem{{ItemId: d.GetItems()[0].GetId(), OptionIds: []string{option}}},
 		Proof: signature, Surface: v1.Surface_SURFACE_APP,
 	}
 }
@@ -291,13 +291,13 @@ func held(t *testing.T, agent api, title string) *v1.Claim {
 		IdempotencyKey: "create " + title, Title: title, Claim: &v1.ClaimOptions{ClaimId: "claim-" + title},
 	})
 	check(t, err)
-	return created.Claim
+	return created.GetClaim()
 }
 
 // question asks for a yes to something that can be undone.
 func question(claim *v1.Claim, key string) *v1.RequestDecisionRequest {
 	return &v1.RequestDecisionRequest{
-		TaskId: claim.Task.Id, LeaseId: claim.LeaseId, Key: key,
+		TaskId: claim.GetTask().GetId(), LeaseId: claim.GetLeaseId(), Key: key,
 		Kind: v1.DecisionKind_DECISION_KIND_CONFIRM_ACTION, Title: "Write the report?",
 		Items: []*v1.DecisionItem{{Id: "it", Question: "Write it?", Action: &v1.Action{
 			App: "files", Operation: "write", ArgsJson: []byte(`{"name":"` + key + `"}`),

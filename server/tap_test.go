@@ -88,13 +88,13 @@ func tap(t *testing.T, s *running, body map[string]any) tapped {
 // signTap is what a phone does before it taps.
 func signTap(t *testing.T, me phone, key *ecdsa.PrivateKey, d *v1.Decision, option, answerKey string) (view string, signature []byte) {
 	t.Helper()
-	seen, err := proof.ViewDigest(d.Id, uint64(d.Revision), nil)
+	seen, err := proof.ViewDigest(d.GetId(), uint64(d.GetRevision()), nil)
 	check(t, err)
-	digest, err := proof.AnswerDigest([]proof.AnswerItem{{ItemID: d.Items[0].Id, OptionIDs: []string{option}}})
+	digest, err := proof.AnswerDigest([]proof.AnswerItem{{ItemID: d.GetItems()[0].GetId(), OptionIDs: []string{option}}})
 	check(t, err)
 	signature, err = proof.SignAnswer(key, proof.AnswerTuple{
-		ServerID: me.server, Account: me.account, Installation: me.id, Decision: d.Id, Revision: uint64(d.Revision),
-		Asked: proof.Digest(d.AskedDigest), View: seen, Answer: digest, AnswerKey: answerKey,
+		ServerID: me.server, Account: me.account, Installation: me.id, Decision: d.GetId(), Revision: uint64(d.GetRevision()),
+		Asked: proof.Digest(d.GetAskedDigest()), View: seen, Answer: digest, AnswerKey: answerKey,
 	})
 	check(t, err)
 	return hex.EncodeToString(seen[:]), signature
@@ -119,9 +119,9 @@ func TestTaps(t *testing.T) {
 	check(t, err)
 	created, err := me.CreateAgent(ctx, &v1.CreateAgentRequest{IdempotencyKey: "a", Name: "Builder", LockScreenApproval: true})
 	check(t, err)
-	issued, err := me.IssueKey(ctx, &v1.IssueKeyRequest{AgentId: created.Link.AgentId})
+	issued, err := me.IssueKey(ctx, &v1.IssueKeyRequest{AgentId: created.GetLink().GetAgentId()})
 	check(t, err)
-	agent := as(wire, issued.Secret)
+	agent := as(wire, issued.GetSecret())
 	asked, err := agent.RequestDecision(ctx, question(held(t, agent, "taps"), "x"))
 	check(t, err)
 
@@ -131,8 +131,8 @@ func TestTaps(t *testing.T) {
 	if tokens["approve"] == "" || tokens["deny"] == "" {
 		t.Fatalf("the push has the buttons %v: %s", tokens, rung[0].Payload)
 	}
-	view, good := signTap(t, me, me.key, asked.Decision, "approve", "tap")
-	_, strange := signTap(t, me, newKey(t), asked.Decision, "approve", "tap")
+	view, good := signTap(t, me, me.key, asked.GetDecision(), "approve", "tap")
+	_, strange := signTap(t, me, newKey(t), asked.GetDecision(), "approve", "tap")
 	forged := tokens["approve"][:len(tokens["approve"])-2] + "AA"
 	for name, wrong := range map[string]struct {
 		body    map[string]any
@@ -141,8 +141,8 @@ func TestTaps(t *testing.T) {
 		reason  string
 	}{
 		"forged token":        {map[string]any{"token": forged, "answer_key": "tap", "view": view, "proof": good}, 401, "", "BAD_TOKEN"},
-		"an access token":     {map[string]any{"token": me.tokens.AccessToken, "answer_key": "tap"}, 401, "", "BAD_TOKEN"},
-		"an agent's key":      {map[string]any{"token": issued.Secret, "answer_key": "tap"}, 401, "", "BAD_TOKEN"},
+		"an access token":     {map[string]any{"token": me.tokens.GetAccessToken(), "answer_key": "tap"}, 401, "", "BAD_TOKEN"},
+		"an agent's key":      {map[string]any{"token": issued.GetSecret(), "answer_key": "tap"}, 401, "", "BAD_TOKEN"},
 		"another key's proof": {map[string]any{"token": tokens["approve"], "answer_key": "tap", "view": view, "proof": strange}, 403, "", "BAD_PROOF"},
 		"proof of approve with the deny button": {
 			map[string]any{"token": tokens["deny"], "answer_key": "tap", "view": view, "proof": good}, 403, "", "BAD_PROOF",
@@ -161,10 +161,10 @@ func TestTaps(t *testing.T) {
 			t.Errorf("%s met %+v", name, got)
 		}
 	}
-	still, err := me.GetDecision(ctx, &v1.GetDecisionRequest{DecisionId: asked.Decision.Id})
+	still, err := me.GetDecision(ctx, &v1.GetDecisionRequest{DecisionId: asked.GetDecision().GetId()})
 	check(t, err)
-	if still.Decision.State != v1.DecisionState_DECISION_STATE_PENDING {
-		t.Fatal("a wrong tap left the question", still.Decision.State)
+	if still.GetDecision().GetState() != v1.DecisionState_DECISION_STATE_PENDING {
+		t.Fatal("a wrong tap left the question", still.GetDecision().GetState())
 	}
 
 	right := map[string]any{"token": tokens["approve"], "answer_key": "tap", "view": view, "proof": good}
@@ -177,10 +177,10 @@ func TestTaps(t *testing.T) {
 	if got := tap(t, s, map[string]any{"token": tokens["deny"], "answer_key": "other"}); got.Outcome == "APPLIED" || got.status == 200 && got.Outcome != "CONFLICT" {
 		t.Errorf("the other button met %+v", got)
 	}
-	woken, err := agent.WaitDecision(ctx, &v1.WaitDecisionRequest{DecisionId: asked.Decision.Id})
+	woken, err := agent.WaitDecision(ctx, &v1.WaitDecisionRequest{DecisionId: asked.GetDecision().GetId()})
 	check(t, err)
-	if woken.Decision.Answer.GetSurface() != v1.Surface_SURFACE_NOTIFICATION || len(woken.Decision.Grants) != 1 {
-		t.Error("the agent sees", woken.Decision)
+	if woken.GetDecision().GetAnswer().GetSurface() != v1.Surface_SURFACE_NOTIFICATION || len(woken.GetDecision().GetGrants()) != 1 {
+		t.Error("the agent sees", woken.GetDecision())
 	}
 	if rung := vendor.Requests(); len(rung) != 1 {
 		t.Errorf("the phone rang %d times", len(rung))
@@ -215,7 +215,7 @@ func TestARevokedPhoneTapsNothing(t *testing.T) {
 	}
 	if _, err := me.GetAccount(t.Context(), &v1.GetAccountRequest{}); err == nil {
 		t.Error("the access token outlived its device")
-	} else if _, info := infoOf(t, err); info.Reason != "REVOKED" {
+	} else if _, info := infoOf(t, err); info.GetReason() != "REVOKED" {
 		t.Error("the access token met", info)
 	}
 }

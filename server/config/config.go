@@ -42,7 +42,7 @@ type APNs struct {
 	// KeyFile is the .p8 file as Apple handed it out; default none.
 	KeyFile string `env:"BECKON_APNS_KEY_FILE" help:"Provider key (.p8) for Apple's push service; without it iPhones are not called."`
 	// KeyID and TeamID name the key at Apple; both go with KeyFile.
-	KeyID  string `env:"BECKON_APNS_KEY_ID"  help:"Id of the provider key."     name:"key-id"`
+	KeyID  string `env:"BECKON_APNS_KEY_ID"  help:"Id of the provider key."      name:"key-id"`
 	TeamID string `env:"BECKON_APNS_TEAM_ID" help:"Team the provider key is of." name:"team-id"`
 	// App is the id that installations register under; default "beckon".
 	App string `default:"beckon" env:"BECKON_APNS_APP" help:"Id of the client program."`

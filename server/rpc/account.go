@@ -27,7 +27,7 @@ func (s accountService) GetAccount(ctx context.Context, _ *v1.GetAccountRequest)
 func (s accountService) UpdateSettings(ctx context.Context, r *v1.UpdateSettingsRequest) (*v1.UpdateSettingsResponse, error) {
 	var c app.UpdateSettings
 	if r.ContentLevel != nil {
-		level, err := enumIn("content_level", *r.ContentLevel, store.LevelFull)
+		level, err := enumIn("content_level", r.GetContentLevel(), store.LevelFull)
 		if err != nil {
 			return nil, err
 		}

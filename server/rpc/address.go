@@ -15,7 +15,7 @@ var _ beckonv1connect.AddressServiceHandler = addressService{}
 
 func (s addressService) PutAddress(ctx context.Context, r *v1.PutAddressRequest) (*v1.PutAddressResponse, error) {
 	address, err := s.app.PutAddress(ctx, principalOf(ctx), app.PutAddress{
-		Kind: addressKindIn(r.Kind), Token: r.Token, Env: environmentIn(r.Environment), Topic: r.Topic,
+		Kind: addressKindIn(r.GetKind()), Token: r.GetToken(), Env: environmentIn(r.GetEnvironment()), Topic: r.GetTopic(),
 	})
 	if err != nil {
 		return nil, err

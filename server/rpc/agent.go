@@ -13,12 +13,12 @@ type agentService struct{ app *app.App }
 var _ beckonv1connect.AgentServiceHandler = agentService{}
 
 func (s agentService) CreateAgent(ctx context.Context, r *v1.CreateAgentRequest) (*v1.CreateAgentResponse, error) {
-	ceiling, err := classIn("ceiling", r.Ceiling)
+	ceiling, err := classIn("ceiling", r.GetCeiling())
 	if err != nil {
 		return nil, err
 	}
 	link, err := s.app.CreateAgent(ctx, principalOf(ctx), app.CreateAgent{
-		Key: r.IdempotencyKey, Name: r.Name, Ceiling: ceiling, LockScreen: r.LockScreenApproval,
+		Key: r.GetIdempotencyKey(), Name: r.GetName(), Ceiling: ceiling, LockScreen: r.GetLockScreenApproval(),
 	})
 	if err != nil {
 		return nil, err
@@ -27,16 +27,16 @@ func (s agentService) CreateAgent(ctx context.Context, r *v1.CreateAgentRequest)
 }
 
 func (s agentService) LinkAgent(ctx context.Context, r *v1.LinkAgentRequest) (*v1.LinkAgentResponse, error) {
-	ceiling, err := classIn("ceiling", r.Ceiling)
+	ceiling, err := classIn("ceiling", r.GetCeiling())
 	if err != nil {
 		return nil, err
 	}
-	scopes, err := scopesIn(r.Scopes)
+	scopes, err := scopesIn(r.GetScopes())
 	if err != nil {
 		return nil, err
 	}
 	link, err := s.app.LinkAgent(ctx, principalOf(ctx), app.LinkAgent{
-		Agent: r.AgentId, Scopes: scopes, Ceiling: ceiling, LockScreen: r.LockScreenApproval,
+		Agent: r.GetAgentId(), Scopes: scopes, Ceiling: ceiling, LockScreen: r.GetLockScreenApproval(),
 	})
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (s agentService) LinkAgent(ctx context.Context, r *v1.LinkAgentRequest) (*v
 }
 
 func (s agentService) UnlinkAgent(ctx context.Context, r *v1.UnlinkAgentRequest) (*v1.UnlinkAgentResponse, error) {
-	link, err := s.app.UnlinkAgent(ctx, principalOf(ctx), r.AgentId)
+	link, err := s.app.UnlinkAgent(ctx, principalOf(ctx), r.GetAgentId())
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (s agentService) ListAgents(ctx context.Context, _ *v1.ListAgentsRequest) (
 }
 
 func (s agentService) IssueKey(ctx context.Context, r *v1.IssueKeyRequest) (*v1.IssueKeyResponse, error) {
-	issued, err := s.app.IssueKey(ctx, principalOf(ctx), r.AgentId, int(r.Days))
+	issued, err := s.app.IssueKey(ctx, principalOf(ctx), r.GetAgentId(), int(r.GetDays()))
 	if err != nil {
 		return nil, err
 	}
@@ -69,11 +69,11 @@ func (s agentService) IssueKey(ctx context.Context, r *v1.IssueKeyRequest) (*v1.
 }
 
 func (s agentService) RevokeKey(ctx context.Context, r *v1.RevokeKeyRequest) (*v1.RevokeKeyResponse, error) {
-	return &v1.RevokeKeyResponse{}, s.app.RevokeKey(ctx, principalOf(ctx), r.KeyId)
+	return &v1.RevokeKeyResponse{}, s.app.RevokeKey(ctx, principalOf(ctx), r.GetKeyId())
 }
 
 func (s agentService) MintTaskToken(ctx context.Context, r *v1.MintTaskTokenRequest) (*v1.MintTaskTokenResponse, error) {
-	minted, err := s.app.MintTaskToken(ctx, principalOf(ctx), app.Held{Task: r.TaskId, Lease: r.LeaseId})
+	minted, err := s.app.MintTaskToken(ctx, principalOf(ctx), app.Held{Task: r.GetTaskId(), Lease: r.GetLeaseId()})
 	if err != nil {
 		return nil, err
 	}

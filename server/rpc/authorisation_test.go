@@ -77,7 +77,7 @@ func TestAuthorisation(t *testing.T) {
 				}
 				t.Run(spec.Procedure[len("/beckon.v1."):]+"/"+target.name, func(t *testing.T) {
 					t.Parallel()
-					line := cells(server, t, spec, request, target)
+					line := cells(t, server, spec, request, target)
 					mu.Lock()
 					defer mu.Unlock()
 					lines[spec.Procedure+" "+target.name] = line
@@ -89,7 +89,7 @@ func TestAuthorisation(t *testing.T) {
 }
 
 // cells is one line of the table.
-func cells(server *world, t *testing.T, spec connect.Spec, request request, target target) string {
+func cells(t *testing.T, server *world, spec connect.Spec, request request, target target) string {
 	t.Helper()
 	var out strings.Builder
 	for i := range callerCount {
@@ -156,21 +156,21 @@ func (w *world) call(tr connect.Transport, spec connect.Spec, token string, requ
 	if !ok {
 		w.t.Fatalf("%s: detail %T", spec.Procedure, detail)
 	}
-	return info.Reason
+	return info.GetReason()
 }
 
 // outcome tells answers apart that are no errors and still no.
 func outcome(answer proto.Message) string {
 	switch a := answer.(type) {
 	case *v1.AnswerDecisionResponse:
-		return "ok:" + strings.TrimPrefix(a.Outcome.String(), "ANSWER_OUTCOME_")
+		return "ok:" + strings.TrimPrefix(a.GetOutcome().String(), "ANSWER_OUTCOME_")
 	case *v1.ClaimTaskResponse:
-		if a.Claim == nil {
+		if a.GetClaim() == nil {
 			return "ok:nothing"
 		}
 	case *v1.PullResponse:
-		if reset := a.Deltas[0].GetReset_(); reset != nil {
-			return "ok:reset " + strings.TrimPrefix(reset.Reason.String(), "RESET_REASON_")
+		if reset := a.GetDeltas()[0].GetReset_(); reset != nil {
+			return "ok:reset " + strings.TrimPrefix(reset.GetReason().String(), "RESET_REASON_")
 		}
 	}
 	return "ok"

@@ -111,10 +111,10 @@ func actionIn(field string, a *v1.Action) (*decision.Action, error) {
 	if a == nil {
 		return nil, nil
 	}
-	class, err := classIn(field+".effect_class", a.EffectClass)
+	class, err := classIn(field+".effect_class", a.GetEffectClass())
 	return &decision.Action{
-		App: a.App, Connection: a.Connection, Operation: a.Operation,
-		ArgsJSON: a.ArgsJson, TargetJSON: a.TargetJson, Class: class,
+		App: a.GetApp(), Connection: a.GetConnection(), Operation: a.GetOperation(),
+		ArgsJSON: a.GetArgsJson(), TargetJSON: a.GetTargetJson(), Class: class,
 	}, err
 }
 
@@ -145,34 +145,34 @@ func grantOut(g decision.Grant) *v1.Grant {
 }
 
 func requestDecisionIn(r *v1.RequestDecisionRequest) (app.RequestDecision, error) {
-	items, err := itemsOfDecisionIn(r.Items)
+	items, err := itemsOfDecisionIn(r.GetItems())
 	if err != nil {
 		return app.RequestDecision{}, err
 	}
-	kind, err := enumIn("kind", r.Kind, decision.Text)
+	kind, err := enumIn("kind", r.GetKind(), decision.Text)
 	if err != nil {
 		return app.RequestDecision{}, err
 	}
-	silence, err := enumIn("on_expiry", r.OnExpiry, decision.StopTask)
+	silence, err := enumIn("on_expiry", r.GetOnExpiry(), decision.StopTask)
 	return app.RequestDecision{
-		Held: app.Held{Task: r.TaskId, Lease: r.LeaseId}, Name: r.Key, Kind: kind, Title: r.Title,
-		Reason: r.AgentReason, Items: items, Timeout: waitIn(r.Timeout), OnExpiry: silence, Supersedes: r.Supersedes,
+		Held: app.Held{Task: r.GetTaskId(), Lease: r.GetLeaseId()}, Name: r.GetKey(), Kind: kind, Title: r.GetTitle(),
+		Reason: r.GetAgentReason(), Items: items, Timeout: waitIn(r.GetTimeout()), OnExpiry: silence, Supersedes: r.GetSupersedes(),
 	}, err
 }
 
 func answerDecisionIn(r *v1.AnswerDecisionRequest) (app.AnswerDecision, error) {
-	asked, err := digestIn("asked_digest", r.AskedDigest)
+	asked, err := digestIn("asked_digest", r.GetAskedDigest())
 	if err != nil {
 		return app.AnswerDecision{}, err
 	}
-	view, err := digestIn("view_digest", r.ViewDigest)
+	view, err := digestIn("view_digest", r.GetViewDigest())
 	if err != nil {
 		return app.AnswerDecision{}, err
 	}
-	surface, err := enumIn("surface", r.Surface, decision.SurfaceTerminal)
+	surface, err := enumIn("surface", r.GetSurface(), decision.SurfaceTerminal)
 	return app.AnswerDecision{
-		Decision: r.DecisionId, Revision: r.Revision, Asked: asked, View: view, Key: r.AnswerKey,
-		Items: mapAll(r.Items, answerItemIn), Proof: r.Proof, Surface: surface,
-		Interactive: r.Interactive, Unlocked: r.Unlocked,
+		Decision: r.GetDecisionId(), Revision: r.GetRevision(), Asked: asked, View: view, Key: r.GetAnswerKey(),
+		Items: mapAll(r.GetItems(), answerItemIn), Proof: r.GetProof(), Surface: surface,
+		Interactive: r.GetInteractive(), Unlocked: r.GetUnlocked(),
 	}, err
 }

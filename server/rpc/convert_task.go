@@ -74,7 +74,7 @@ func resultIn(r *v1.TaskResult) *task.Result {
 	if r == nil {
 		return nil
 	}
-	return &task.Result{Summary: r.Summary, Body: r.Body, DataJSON: r.DataJson, ExitStatus: r.ExitStatus}
+	return &task.Result{Summary: r.GetSummary(), Body: r.GetBody(), DataJSON: r.GetDataJson(), ExitStatus: r.ExitStatus}
 }
 
 func failureOut(f *task.Failure) *v1.TaskFailure {
@@ -104,7 +104,7 @@ func checkpointIn(c *v1.CheckpointWrite) *app.CheckpointWrite {
 		return nil
 	}
 	return &app.CheckpointWrite{
-		Expected: c.ExpectedVersion, Data: c.Data, SchemaVersion: c.SchemaVersion, NextStep: c.NextStep,
+		Expected: c.GetExpectedVersion(), Data: c.GetData(), SchemaVersion: c.GetSchemaVersion(), NextStep: c.GetNextStep(),
 	}
 }
 

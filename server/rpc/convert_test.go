@@ -243,8 +243,8 @@ func TestItems(t *testing.T) {
 		Notable: true, NotablePosition: 2, CreateTime: moment(),
 	}
 	wire := itemOut(it)
-	if wire.Id != "itm" || wire.ThreadId != "thr" || wire.TaskId != "tsk" || wire.Position != 4 || wire.NotablePosition != 2 ||
-		!wire.Notable || len(wire.Parts) != 1 || wire.Role != v1.ItemRole_ITEM_ROLE_TOOL || wire.Kind != v1.ItemKind_ITEM_KIND_OUTPUT {
+	if wire.GetId() != "itm" || wire.GetThreadId() != "thr" || wire.GetTaskId() != "tsk" || wire.GetPosition() != 4 || wire.GetNotablePosition() != 2 ||
+		!wire.GetNotable() || len(wire.GetParts()) != 1 || wire.GetRole() != v1.ItemRole_ITEM_ROLE_TOOL || wire.GetKind() != v1.ItemKind_ITEM_KIND_OUTPUT {
 		t.Error("an item became", wire)
 	}
 	refused(t, "items[1].parts[0]", func() error {
@@ -260,8 +260,8 @@ func TestThreads(t *testing.T) {
 	mark := thread.ReadMark{Generation: 3, Position: 4}
 	same(t, mark, readMarkIn(readMarkOut(mark)))
 	wire := threadOut(thread.State{ID: "thr", NotableHead: 6, Read: mark})
-	if wire.Unread != 2 {
-		t.Error("unread", wire.Unread)
+	if wire.GetUnread() != 2 {
+		t.Error("unread", wire.GetUnread())
 	}
 }
 
@@ -302,7 +302,7 @@ func TestEntitiesAreStable(t *testing.T) {
 		t.Error("an unknown thing was sent")
 	}
 	counters, err := entityOut(store.Counters{OpenDecisions: 1, UnreadThreads: 2})
-	if err != nil || counters.(*v1.Counters).Badge != 3 {
+	if err != nil || counters.(*v1.Counters).GetBadge() != 3 {
 		t.Errorf("badge of %v, %v", counters, err)
 	}
 }
@@ -315,11 +315,11 @@ func TestPairingSides(t *testing.T) {
 		Installation: store.Installation{ID: "ins", Platform: store.PlatformIOS, PublicKey: []byte("key")},
 	}
 	mine := pairingOut(p, true, "srv")
-	if mine.Tokens == nil || mine.AccountId != "acc" || mine.ServerId != "srv" || mine.KeyMac != nil || mine.PublicKey != nil {
+	if mine.GetTokens() == nil || mine.GetAccountId() != "acc" || mine.GetServerId() != "srv" || mine.KeyMac != nil || mine.PublicKey != nil {
 		t.Error("the new device sees", mine)
 	}
 	theirs := pairingOut(p, false, "srv")
-	if theirs.Tokens != nil || theirs.ServerId != "" || string(theirs.KeyMac) != "mac" || string(theirs.PublicKey) != "key" {
+	if theirs.GetTokens() != nil || theirs.GetServerId() != "" || string(theirs.GetKeyMac()) != "mac" || string(theirs.GetPublicKey()) != "key" {
 		t.Error("the offering device sees", theirs)
 	}
 }

@@ -25,7 +25,7 @@ func (s decisionService) RequestDecision(ctx context.Context, r *v1.RequestDecis
 }
 
 func (s decisionService) WaitDecision(ctx context.Context, r *v1.WaitDecisionRequest) (*v1.WaitDecisionResponse, error) {
-	d, err := s.app.WaitDecision(ctx, principalOf(ctx), r.DecisionId, waitIn(r.Wait))
+	d, err := s.app.WaitDecision(ctx, principalOf(ctx), r.GetDecisionId(), waitIn(r.GetWait()))
 	if err != nil {
 		return nil, err
 	}
@@ -48,11 +48,11 @@ func (s decisionService) AnswerDecision(ctx context.Context, r *v1.AnswerDecisio
 }
 
 func (s decisionService) WithdrawDecision(ctx context.Context, r *v1.WithdrawDecisionRequest) (*v1.WithdrawDecisionResponse, error) {
-	why, err := enumIn("reason", r.Reason, app.Obsolete)
+	why, err := enumIn("reason", r.GetReason(), app.Obsolete)
 	if err != nil {
 		return nil, err
 	}
-	d, err := s.app.WithdrawDecision(ctx, principalOf(ctx), r.DecisionId, why)
+	d, err := s.app.WithdrawDecision(ctx, principalOf(ctx), r.GetDecisionId(), why)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (s decisionService) WithdrawDecision(ctx context.Context, r *v1.WithdrawDec
 }
 
 func (s decisionService) GetDecision(ctx context.Context, r *v1.GetDecisionRequest) (*v1.GetDecisionResponse, error) {
-	d, err := s.app.GetDecision(ctx, principalOf(ctx), r.DecisionId)
+	d, err := s.app.GetDecision(ctx, principalOf(ctx), r.GetDecisionId())
 	if err != nil {
 		return nil, err
 	}

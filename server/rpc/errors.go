@@ -19,7 +19,7 @@ import (
 
 // Reasons that are words of the edge itself. All others stand in the table.
 const (
-	reasonNoCredential = "NO_CREDENTIAL"
+	reasonNoCredential = "NO_CREDENTIAL" //nolint:gosec // a word, not a credential
 	reasonBadToken     = "BAD_TOKEN"
 	reasonExpired      = "EXPIRED"
 	reasonInternal     = "INTERNAL"
@@ -35,7 +35,7 @@ const (
 
 // Texts of refusals that tell nobody more than another would.
 const (
-	textCredential = "the credential is missing or not good"
+	textCredential = "the credential is missing or not good" //nolint:gosec // as above
 	textNotFound   = "there is no such thing for this caller"
 	textInternal   = "something went wrong on the server"
 )

@@ -29,5 +29,5 @@ func (s installationService) ListInstallations(ctx context.Context, _ *v1.ListIn
 }
 
 func (s installationService) RevokeInstallation(ctx context.Context, r *v1.RevokeInstallationRequest) (*v1.RevokeInstallationResponse, error) {
-	return &v1.RevokeInstallationResponse{}, s.app.RevokeInstallation(ctx, principalOf(ctx), r.InstallationId)
+	return &v1.RevokeInstallationResponse{}, s.app.RevokeInstallation(ctx, principalOf(ctx), r.GetInstallationId())
 }

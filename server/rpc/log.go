@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"connectrpc.com/connect/v2"
@@ -87,13 +88,15 @@ func (e *edge) known(procedure string) string {
 }
 
 func levelOf(err error) slog.Level {
+	if err == nil {
+		return slog.LevelInfo
+	}
 	switch connect.CodeOf(err) {
 	case connect.CodeInternal, connect.CodeUnknown, connect.CodeDataLoss:
-		if err != nil {
-			return slog.LevelError
-		}
+		return slog.LevelError
+	default:
+		return slog.LevelInfo
 	}
-	return slog.LevelInfo
 }
 
 // tag is a name that means something only beside others of the same key.
@@ -111,12 +114,12 @@ func causeOf(err error) string {
 	if err == nil || connect.CodeOf(err) != connect.CodeInternal {
 		return ""
 	}
-	out := ""
+	var out strings.Builder
 	for err != nil {
 		if _, wire := err.(*connect.Error); !wire { //nolint:errorlint // every link is looked at in turn
-			out += fmt.Sprintf("%T ", err)
+			out.WriteString(fmt.Sprintf("%T ", err))
 		}
 		err = errors.Unwrap(err)
 	}
-	return out
+	return out.String()
 }

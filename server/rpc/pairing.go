@@ -15,11 +15,11 @@ type pairingService struct{ app *app.App }
 var _ beckonv1connect.PairingServiceHandler = pairingService{}
 
 func (s pairingService) ClaimServer(ctx context.Context, r *v1.ClaimServerRequest) (*v1.ClaimServerResponse, error) {
-	device, err := deviceIn(r.Installation)
+	device, err := deviceIn(r.GetInstallation())
 	if err != nil {
 		return nil, err
 	}
-	result, err := s.app.ClaimServer(ctx, app.ClaimServer{Secret: credential.NewSecret(r.Secret), Device: device})
+	result, err := s.app.ClaimServer(ctx, app.ClaimServer{Secret: credential.NewSecret(r.GetSecret()), Device: device})
 	if err != nil {
 		return nil, err
 	}
@@ -40,13 +40,13 @@ func (s pairingService) OfferPairing(ctx context.Context, _ *v1.OfferPairingRequ
 }
 
 func (s pairingService) RedeemPairing(ctx context.Context, r *v1.RedeemPairingRequest) (*v1.RedeemPairingResponse, error) {
-	device, err := deviceIn(r.Installation)
+	device, err := deviceIn(r.GetInstallation())
 	if err != nil {
 		return nil, err
 	}
 	redeemed, err := s.app.RedeemPairing(ctx, app.RedeemPairing{
-		Offer: r.OfferId, Secret: credential.NewSecret(r.Secret), Code: credential.NewSecret(r.Code),
-		Device: device, KeyMAC: r.KeyMac,
+		Offer: r.GetOfferId(), Secret: credential.NewSecret(r.GetSecret()), Code: credential.NewSecret(r.GetCode()),
+		Device: device, KeyMAC: r.GetKeyMac(),
 	})
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (s pairingService) RedeemPairing(ctx context.Context, r *v1.RedeemPairingRe
 }
 
 func (s pairingService) ConfirmPairing(ctx context.Context, r *v1.ConfirmPairingRequest) (*v1.ConfirmPairingResponse, error) {
-	inst, err := s.app.ConfirmPairing(ctx, principalOf(ctx), r.OfferId, credential.NewSecret(r.Digits))
+	inst, err := s.app.ConfirmPairing(ctx, principalOf(ctx), r.GetOfferId(), credential.NewSecret(r.GetDigits()))
 	if err != nil {
 		return nil, err
 	}
@@ -66,17 +66,17 @@ func (s pairingService) ConfirmPairing(ctx context.Context, r *v1.ConfirmPairing
 }
 
 func (s pairingService) GetPairing(ctx context.Context, r *v1.GetPairingRequest) (*v1.GetPairingResponse, error) {
-	known, err := enumIn("known_state", r.KnownState, store.OfferDead)
+	known, err := enumIn("known_state", r.GetKnownState(), store.OfferDead)
 	if err != nil {
 		return nil, err
 	}
 	pairing, err := s.app.GetPairing(ctx, principalOf(ctx), app.GetPairing{
-		Offer: r.OfferId, Redeem: credential.NewSecret(r.RedeemSecret), Known: known, Wait: waitIn(r.Wait),
+		Offer: r.GetOfferId(), Redeem: credential.NewSecret(r.GetRedeemSecret()), Known: known, Wait: waitIn(r.GetWait()),
 	})
 	if err != nil {
 		return nil, err
 	}
-	return pairingOut(pairing, r.RedeemSecret != "", s.app.ServerID()), nil
+	return pairingOut(pairing, r.GetRedeemSecret() != "", s.app.ServerID()), nil
 }
 
 func (s pairingService) RequestUnlock(ctx context.Context, _ *v1.RequestUnlockRequest) (*v1.RequestUnlockResponse, error) {
@@ -88,7 +88,7 @@ func (s pairingService) RequestUnlock(ctx context.Context, _ *v1.RequestUnlockRe
 }
 
 func (s pairingService) UnlockTerminal(ctx context.Context, r *v1.UnlockTerminalRequest) (*v1.UnlockTerminalResponse, error) {
-	until, err := s.app.UnlockTerminal(ctx, principalOf(ctx), r.InstallationId, credential.NewSecret(r.Digits))
+	until, err := s.app.UnlockTerminal(ctx, principalOf(ctx), r.GetInstallationId(), credential.NewSecret(r.GetDigits()))
 	if err != nil {
 		return nil, err
 	}

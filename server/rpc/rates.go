@@ -62,7 +62,13 @@ func (r *Rates) take(p policy.Principal, procedure, peer string) error {
 		return r.buckets.take("i:"+p.Installation, r.installation)
 	case policy.Agent, policy.TaskToken:
 		return r.buckets.take("a:"+p.Agent, r.agent)
+	default:
+		return r.stranger(procedure, peer)
 	}
+}
+
+// stranger spends for a caller nobody vouches for.
+func (r *Rates) stranger(procedure, peer string) error {
 	if err := r.Source(peer); err != nil {
 		return err
 	}
@@ -109,17 +115,17 @@ type buckets struct {
 	size int
 
 	mu    sync.Mutex
-	known map[string]*list.Element
-	order *list.List
+	known map[string]*namedBucket
+	order *list.List // of keys, the last used in front
 }
 
 type namedBucket struct {
-	key     string
 	limiter *rate.Limiter
+	place   *list.Element
 }
 
 func newBuckets(size int, now func() time.Time) *buckets {
-	return &buckets{now: now, size: size, known: map[string]*list.Element{}, order: list.New()}
+	return &buckets{now: now, size: size, known: map[string]*namedBucket{}, order: list.New()}
 }
 
 func (b *buckets) take(key string, c bucket) error {
@@ -141,14 +147,15 @@ func (b *buckets) limiter(key string, c bucket) *rate.Limiter {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if at, ok := b.known[key]; ok {
-		b.order.MoveToFront(at)
-		return at.Value.(*namedBucket).limiter
+		b.order.MoveToFront(at.place)
+		return at.limiter
 	}
 	if b.order.Len() >= b.size {
-		oldest := b.order.Back()
-		delete(b.known, b.order.Remove(oldest).(*namedBucket).key)
+		if oldest, ok := b.order.Remove(b.order.Back()).(string); ok {
+			delete(b.known, oldest)
+		}
 	}
-	limiter := rate.NewLimiter(c.limit, c.burst)
-	b.known[key] = b.order.PushFront(&namedBucket{key: key, limiter: limiter})
-	return limiter
+	made := &namedBucket{limiter: rate.NewLimiter(c.limit, c.burst), place: b.order.PushFront(key)}
+	b.known[key] = made
+	return made.limiter
 }

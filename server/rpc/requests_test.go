@@ -2,6 +2,7 @@ package rpc_test
 
 import (
 	"crypto/rand"
+	"maps"
 
 	"google.golang.org/protobuf/proto"
 
@@ -44,9 +45,7 @@ func requests() map[string]request {
 	const v = "/beckon.v1."
 	all := map[string]request{}
 	for _, group := range []map[string]request{taskRequests(v), decisionRequests(v), peopleRequests(v), readRequests(v)} {
-		for procedure, r := range group {
-			all[procedure] = r
-		}
+		maps.Copy(all, group)
 	}
 	return all
 }
@@ -179,7 +178,7 @@ func peopleRequests(v string) map[string]request {
 		v + "AgentService/RevokeKey":   named(func(_ *world, _ device, s side) proto.Message { return &v1.RevokeKeyRequest{KeyId: s.agent.keyID} }),
 
 		v + "InstallationService/PutInstallation": plain(func(*world, device) proto.Message {
-			return &v1.PutInstallationRequest{Label: proto.String("New")}
+			return &v1.PutInstallationRequest{Label: new("New")}
 		}),
 		v + "InstallationService/ListInstallations": plain(func(*world, device) proto.Message { return &v1.ListInstallationsRequest{} }),
 		v + "InstallationService/RevokeInstallation": named(func(_ *world, _ device, s side) proto.Message {

@@ -13,11 +13,11 @@ type syncService struct{ app *app.App }
 var _ beckonv1connect.SyncServiceHandler = syncService{}
 
 func (s syncService) Bootstrap(ctx context.Context, r *v1.BootstrapRequest) (*v1.BootstrapResponse, error) {
-	scope, err := scopeIn("scope", r.Scope)
+	scope, err := scopeIn("scope", r.GetScope())
 	if err != nil {
 		return nil, err
 	}
-	page, err := s.app.Bootstrap(ctx, principalOf(ctx), app.Bootstrap{Scope: scope, Page: r.Page, MaxBytes: bytesIn(r.MaxBytes)})
+	page, err := s.app.Bootstrap(ctx, principalOf(ctx), app.Bootstrap{Scope: scope, Page: r.GetPage(), MaxBytes: bytesIn(r.GetMaxBytes())})
 	if err != nil {
 		return nil, err
 	}
@@ -29,11 +29,11 @@ func (s syncService) Bootstrap(ctx context.Context, r *v1.BootstrapRequest) (*v1
 }
 
 func (s syncService) Pull(ctx context.Context, r *v1.PullRequest) (*v1.PullResponse, error) {
-	at, err := atIn(r.At)
+	at, err := atIn(r.GetAt())
 	if err != nil {
 		return nil, err
 	}
-	deltas, err := s.app.Pull(ctx, principalOf(ctx), app.Pull{At: at, MaxBytes: bytesIn(r.MaxBytes), Wait: waitIn(r.Wait)})
+	deltas, err := s.app.Pull(ctx, principalOf(ctx), app.Pull{At: at, MaxBytes: bytesIn(r.GetMaxBytes()), Wait: waitIn(r.GetWait())})
 	if err != nil {
 		return nil, err
 	}

@@ -15,11 +15,11 @@ var _ beckonv1connect.TaskServiceHandler = taskService{}
 
 func (s taskService) CreateTask(ctx context.Context, r *v1.CreateTaskRequest) (*v1.CreateTaskResponse, error) {
 	c := app.CreateTask{
-		Key: r.IdempotencyKey, Account: r.AccountId, Agent: r.AgentId, Thread: r.ThreadId, Title: r.Title,
-		Input: r.Input, Labels: r.Labels, MaxAttempts: int(r.MaxAttempts), NoMessages: r.NoMessages,
+		Key: r.GetIdempotencyKey(), Account: r.GetAccountId(), Agent: r.GetAgentId(), Thread: r.GetThreadId(), Title: r.GetTitle(),
+		Input: r.GetInput(), Labels: r.GetLabels(), MaxAttempts: int(r.GetMaxAttempts()), NoMessages: r.GetNoMessages(),
 	}
-	if r.Claim != nil {
-		claim := claimOptionsIn(r.Claim)
+	if r.GetClaim() != nil {
+		claim := claimOptionsIn(r.GetClaim())
 		c.Claim = &claim
 	}
 	result, err := s.app.CreateTask(ctx, principalOf(ctx), c)
@@ -35,7 +35,7 @@ func (s taskService) CreateTask(ctx context.Context, r *v1.CreateTaskRequest) (*
 
 func (s taskService) ClaimTask(ctx context.Context, r *v1.ClaimTaskRequest) (*v1.ClaimTaskResponse, error) {
 	claim, found, err := s.app.ClaimTask(ctx, principalOf(ctx), app.ClaimTask{
-		Claim: claimOptionsIn(r.Claim), Labels: r.Labels, Wait: waitIn(r.Wait), Task: r.TaskId,
+		Claim: claimOptionsIn(r.GetClaim()), Labels: r.GetLabels(), Wait: waitIn(r.GetWait()), Task: r.GetTaskId(),
 	})
 	if err != nil || !found {
 		return &v1.ClaimTaskResponse{}, err
@@ -45,8 +45,8 @@ func (s taskService) ClaimTask(ctx context.Context, r *v1.ClaimTaskRequest) (*v1
 
 func (s taskService) Heartbeat(ctx context.Context, r *v1.HeartbeatRequest) (*v1.HeartbeatResponse, error) {
 	result, err := s.app.Heartbeat(ctx, principalOf(ctx), app.Heartbeat{
-		Held: app.Held{Task: r.TaskId, Lease: r.LeaseId}, Wait: waitIn(r.Wait), Above: r.AfterSignalId,
-		Known: task.HoldKind(r.KnownHold), //nolint:gosec // validated to be one of the defined numbers
+		Held: app.Held{Task: r.GetTaskId(), Lease: r.GetLeaseId()}, Wait: waitIn(r.GetWait()), Above: r.GetAfterSignalId(),
+		Known: task.HoldKind(r.GetKnownHold()),
 	})
 	if err != nil {
 		return nil, err
@@ -59,45 +59,45 @@ func (s taskService) Heartbeat(ctx context.Context, r *v1.HeartbeatRequest) (*v1
 
 func (s taskService) SaveCheckpoint(ctx context.Context, r *v1.SaveCheckpointRequest) (*v1.SaveCheckpointResponse, error) {
 	version, err := s.app.SaveCheckpoint(ctx, principalOf(ctx), app.SaveCheckpoint{
-		Held: app.Held{Task: r.TaskId, Lease: r.LeaseId}, Checkpoint: *checkpointIn(r.Checkpoint), Ack: r.AckSignalIds,
+		Held: app.Held{Task: r.GetTaskId(), Lease: r.GetLeaseId()}, Checkpoint: *checkpointIn(r.GetCheckpoint()), Ack: r.GetAckSignalIds(),
 	})
 	return &v1.SaveCheckpointResponse{Version: version}, err
 }
 
 func (s taskService) YieldTask(ctx context.Context, r *v1.YieldTaskRequest) (*v1.YieldTaskResponse, error) {
-	wait, err := waitSetIn(r.Wait)
+	wait, err := waitSetIn(r.GetWait())
 	if err != nil {
 		return nil, err
 	}
 	phase, err := s.app.YieldTask(ctx, principalOf(ctx), app.YieldTask{
-		Held: app.Held{Task: r.TaskId, Lease: r.LeaseId}, Wait: wait,
-		Checkpoint: checkpointIn(r.Checkpoint), Ack: r.AckSignalIds,
+		Held: app.Held{Task: r.GetTaskId(), Lease: r.GetLeaseId()}, Wait: wait,
+		Checkpoint: checkpointIn(r.GetCheckpoint()), Ack: r.GetAckSignalIds(),
 	})
 	return &v1.YieldTaskResponse{Phase: v1.TaskPhase(phase)}, err
 }
 
 func (s taskService) ReleaseTask(ctx context.Context, r *v1.ReleaseTaskRequest) (*v1.ReleaseTaskResponse, error) {
-	phase, err := s.app.ReleaseTask(ctx, principalOf(ctx), app.Held{Task: r.TaskId, Lease: r.LeaseId})
+	phase, err := s.app.ReleaseTask(ctx, principalOf(ctx), app.Held{Task: r.GetTaskId(), Lease: r.GetLeaseId()})
 	return &v1.ReleaseTaskResponse{Phase: v1.TaskPhase(phase)}, err
 }
 
 func (s taskService) AckSignals(ctx context.Context, r *v1.AckSignalsRequest) (*v1.AckSignalsResponse, error) {
 	err := s.app.AckSignals(ctx, principalOf(ctx), app.AckSignals{
-		Held: app.Held{Task: r.TaskId, Lease: r.LeaseId}, Signals: r.SignalIds,
+		Held: app.Held{Task: r.GetTaskId(), Lease: r.GetLeaseId()}, Signals: r.GetSignalIds(),
 	})
 	return &v1.AckSignalsResponse{}, err
 }
 
 func (s taskService) UpdateProgress(ctx context.Context, r *v1.UpdateProgressRequest) (*v1.UpdateProgressResponse, error) {
 	err := s.app.UpdateProgress(ctx, principalOf(ctx), app.UpdateProgress{
-		Held: app.Held{Task: r.TaskId, Lease: r.LeaseId}, Progress: progressIn(r.Progress),
+		Held: app.Held{Task: r.GetTaskId(), Lease: r.GetLeaseId()}, Progress: progressIn(r.GetProgress()),
 	})
 	return &v1.UpdateProgressResponse{}, err
 }
 
 func (s taskService) CompleteTask(ctx context.Context, r *v1.CompleteTaskRequest) (*v1.CompleteTaskResponse, error) {
 	ended, err := s.app.CompleteTask(ctx, principalOf(ctx), app.CompleteTask{
-		Held: app.Held{Task: r.TaskId, Lease: r.LeaseId}, Result: resultIn(r.Result), Ack: r.AckSignalIds,
+		Held: app.Held{Task: r.GetTaskId(), Lease: r.GetLeaseId()}, Result: resultIn(r.GetResult()), Ack: r.GetAckSignalIds(),
 	})
 	if err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (s taskService) CompleteTask(ctx context.Context, r *v1.CompleteTaskRequest
 
 func (s taskService) FailTask(ctx context.Context, r *v1.FailTaskRequest) (*v1.FailTaskResponse, error) {
 	ended, err := s.app.FailTask(ctx, principalOf(ctx), app.FailTask{
-		Held: app.Held{Task: r.TaskId, Lease: r.LeaseId}, Failure: failureIn(r.Failure),
+		Held: app.Held{Task: r.GetTaskId(), Lease: r.GetLeaseId()}, Failure: failureIn(r.GetFailure()),
 	})
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (s taskService) FailTask(ctx context.Context, r *v1.FailTaskRequest) (*v1.F
 }
 
 func (s taskService) StopTask(ctx context.Context, r *v1.StopTaskRequest) (*v1.StopTaskResponse, error) {
-	result, err := s.app.StopTask(ctx, principalOf(ctx), app.StopTask{Key: r.IdempotencyKey, Task: r.TaskId, Reason: r.Reason})
+	result, err := s.app.StopTask(ctx, principalOf(ctx), app.StopTask{Key: r.GetIdempotencyKey(), Task: r.GetTaskId(), Reason: r.GetReason()})
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (s taskService) StopTask(ctx context.Context, r *v1.StopTaskRequest) (*v1.S
 }
 
 func (s taskService) GetTask(ctx context.Context, r *v1.GetTaskRequest) (*v1.GetTaskResponse, error) {
-	result, err := s.app.GetTask(ctx, principalOf(ctx), r.TaskId)
+	result, err := s.app.GetTask(ctx, principalOf(ctx), r.GetTaskId())
 	if err != nil {
 		return nil, err
 	}

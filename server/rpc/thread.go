@@ -13,7 +13,7 @@ type threadService struct{ app *app.App }
 var _ beckonv1connect.ThreadServiceHandler = threadService{}
 
 func (s threadService) GetThread(ctx context.Context, r *v1.GetThreadRequest) (*v1.GetThreadResponse, error) {
-	result, err := s.app.GetThread(ctx, principalOf(ctx), r.ThreadId)
+	result, err := s.app.GetThread(ctx, principalOf(ctx), r.GetThreadId())
 	if err != nil {
 		return nil, err
 	}
@@ -22,7 +22,7 @@ func (s threadService) GetThread(ctx context.Context, r *v1.GetThreadRequest) (*
 
 func (s threadService) SendMessage(ctx context.Context, r *v1.SendMessageRequest) (*v1.SendMessageResponse, error) {
 	result, err := s.app.SendMessage(ctx, principalOf(ctx), app.SendMessage{
-		Key: r.IdempotencyKey, Thread: r.ThreadId, Text: r.Text,
+		Key: r.GetIdempotencyKey(), Thread: r.GetThreadId(), Text: r.GetText(),
 	})
 	if err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func (s threadService) SendMessage(ctx context.Context, r *v1.SendMessageRequest
 }
 
 func (s threadService) MarkRead(ctx context.Context, r *v1.MarkReadRequest) (*v1.MarkReadResponse, error) {
-	result, err := s.app.MarkRead(ctx, principalOf(ctx), r.ThreadId, readMarkIn(r.ReadMark))
+	result, err := s.app.MarkRead(ctx, principalOf(ctx), r.GetThreadId(), readMarkIn(r.GetReadMark()))
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ var _ beckonv1connect.TokenServiceHandler = tokenService{}
 
 func (s tokenService) RefreshToken(ctx context.Context, r *v1.RefreshTokenRequest) (*v1.RefreshTokenResponse, error) {
 	pair, err := s.app.RefreshToken(ctx, app.RefreshToken{
-		Token: credential.NewSecret(r.RefreshToken), Attempt: r.Attempt, Proof: r.Proof,
+		Token: credential.NewSecret(r.GetRefreshToken()), Attempt: r.GetAttempt(), Proof: r.GetProof(),
 	})
 	if err != nil {
 		return nil, err
@@ -24,5 +24,5 @@ func (s tokenService) RefreshToken(ctx context.Context, r *v1.RefreshTokenReques
 }
 
 func (s tokenService) Elevate(ctx context.Context, r *v1.ElevateRequest) (*v1.ElevateResponse, error) {
-	return &v1.ElevateResponse{}, s.app.Elevate(ctx, principalOf(ctx), app.Elevate{Nonce: r.Nonce, Proof: r.Proof})
+	return &v1.ElevateResponse{}, s.app.Elevate(ctx, principalOf(ctx), app.Elevate{Nonce: r.GetNonce(), Proof: r.GetProof()})
 }

@@ -22,7 +22,8 @@ type commandLine struct {
 	File kong.ConfigFlag `env:"BECKON_CONFIG" help:"JSON file with the same settings, '_' for '-'." name:"config"`
 	config.Config
 
-	Serve   serveCommand   `cmd:"" default:"1" help:"Run the server."`
+	Serve serveCommand `cmd:"" default:"1" help:"Run the server."`
+
 	Claim   claimCommand   `cmd:"" help:"Make a new link by which the owner claims a server or account."`
 	Owner   ownerCommand   `cmd:"" help:"What an operator does for an owner."`
 	Account accountCommand `cmd:"" help:"Accounts of a server with several people."`
@@ -47,7 +48,8 @@ func (serveCommand) Run(c call) error {
 
 type claimCommand struct {
 	Account string `arg:"" help:"Account, where there are several." optional:""`
-	JSON    bool   `help:"Print JSON." name:"json"`
+
+	JSON bool `help:"Print JSON." name:"json"`
 }
 
 // Run prints a new claim link.
@@ -61,7 +63,8 @@ type ownerCommand struct {
 
 type resetCommand struct {
 	Account string `arg:"" help:"Account, where there are several." optional:""`
-	JSON    bool   `help:"Print JSON." name:"json"`
+
+	JSON bool `help:"Print JSON." name:"json"`
 }
 
 // Run prints a link into an account that has an owner.
