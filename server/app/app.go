@@ -74,10 +74,11 @@ type App struct {
 	random   io.Reader
 	wakePush func(string)
 
-	stamps  changelog.Codec
-	hub     *feed.Hub
-	queue   *feed.Queue
-	started time.Time
+	stamps   changelog.Codec
+	hub      *feed.Hub
+	queue    *feed.Queue
+	attempts *attempts
+	started  time.Time
 }
 
 // New wires the verbs.
@@ -99,7 +100,7 @@ func New(cfg Config) *App {
 		store: cfg.Store, keys: cfg.Keys, tokens: cfg.Tokens, limits: cfg.Limits, apps: apps,
 		clock: cfg.Clock, random: cfg.Random, wakePush: cfg.WakePush,
 		stamps: changelog.NewCodec(cfg.Keys.Stamp.Reveal()),
-		hub:    feed.NewHub(), queue: feed.NewQueue(), started: cfg.Clock(),
+		hub:    feed.NewHub(), queue: feed.NewQueue(), attempts: newAttempts(), started: cfg.Clock(),
 	}
 }
 

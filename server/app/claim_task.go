@@ -95,8 +95,9 @@ func mayWake(r store.ReadyTask, line map[string]string) bool {
 	return (!picky || only == r.Task) && labelsMatch(r.Labels, line)
 }
 
-// tryClaim takes the longest waiting task that this worker may have. Two
-// workers race on one conditional update; the loser goes on to the next task.
+// tryClaim takes the longest waiting task that this worker may have and nobody
+// else is trying. Where two race all the same, one conditional update decides
+// and the loser goes on to the next task.
 // It gives up only when it has tried all there are: a crowd that lost the race
 // for the first few must not go to sleep before the others.
 func (a *App) tryClaim(ctx context.Context, p policy.Principal, c ClaimTask) (Claim, bool, error) {
@@ -108,7 +109,7 @@ func (a *App) tryClaim(ctx context.Context, p policy.Principal, c ClaimTask) (Cl
 		}
 		for _, ready := range candidates {
 			tried[ready.Task] = true
-			claim, err := a.claim(ctx, p, c, ready.Account, ready.Task)
+			claim, err := a.claimAlone(ctx, p, c, ready)
 			switch {
 			case errors.Is(err, errKeyGone):
 				return Claim{}, false, ErrRevoked
@@ -148,12 +149,29 @@ func (a *App) candidates(ctx context.Context, p policy.Principal, c ClaimTask, t
 	scanned := 0
 	err = a.store.ReadyTasks(ctx, p.Agent, func(r store.ReadyTask) bool {
 		scanned++
-		if labelsMatch(r.Labels, c.Labels) && (c.Task == "" || c.Task == r.Task) && !tried[r.Task] {
+		if labelsMatch(r.Labels, c.Labels) && (c.Task == "" || c.Task == r.Task) && !tried[r.Task] &&
+			!a.attempts.passes(r.Task, c.attempt(p)) {
 			out = append(out, r)
 		}
 		return len(out) < claimCandidates && scanned < claimScan
 	})
 	return out, err
+}
+
+// attempt names the worker among all that claim.
+func (c ClaimTask) attempt(p policy.Principal) string { return p.Agent + "\x00" + c.Claim.ID }
+
+// claimAlone claims unless another worker is at it. Whoever left the task alone
+// for an attempt that failed is told.
+func (a *App) claimAlone(ctx context.Context, p policy.Principal, c ClaimTask, ready store.ReadyTask) (Claim, error) {
+	if !a.attempts.begin(ready.Task, c.attempt(p)) {
+		return Claim{}, task.ErrNotClaimable
+	}
+	claim, err := a.claim(ctx, p, c, ready.Account, ready.Task)
+	if passed := a.attempts.end(ready.Task); passed && err != nil {
+		a.queue.Offer(p.Agent, func(line map[string]string) bool { return mayWake(ready, line) })
+	}
+	return claim, err
 }
 
 // errKeyGone ends a claim, where a link that is revoked only ends the try.
