@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"context"
 
 	"github.com/beckon-dev/beckon/server/failpoint"
@@ -26,8 +27,8 @@ type SaveCheckpoint struct {
 
 // SaveCheckpoint stores the next version of a task's state and acknowledges
 // the signals it reflects: a crash before redelivers them, a crash after does
-// not. It returns the version now newest. A repeat whose first answer got lost
-// meets *task.CheckpointConflictError with that version. Errors: also
+// not. It returns the version now newest. A repeat under the same lease with the
+// same bytes is answered alike. Errors: *task.CheckpointConflictError,
 // task.ErrLeaseLost, store.ErrNotFound.
 func (a *App) SaveCheckpoint(ctx context.Context, p policy.Principal, c SaveCheckpoint) (uint64, error) {
 	var version uint64
@@ -46,6 +47,9 @@ func (a *App) SaveCheckpoint(ctx context.Context, p policy.Principal, c SaveChec
 }
 
 func (a *App) saveCheckpoint(tx *store.Tx, s task.State, lease string, c CheckpointWrite) (task.State, error) {
+	if again, err := savedBefore(tx.Read, s, lease, c); again || err != nil {
+		return s, err
+	}
 	s, err := a.stepTask(tx, s, task.SaveCheckpoint{Lease: lease, Expected: c.Expected})
 	if err != nil {
 		return s, err
@@ -53,4 +57,14 @@ func (a *App) saveCheckpoint(tx *store.Tx, s task.State, lease string, c Checkpo
 	return s, tx.PutCheckpoint(s.ID, store.Checkpoint{
 		Version: s.Checkpoint, Data: c.Data, SchemaVersion: c.SchemaVersion, NextStep: c.NextStep, CreateTime: tx.Now(),
 	})
+}
+
+// savedBefore recognises a checkpoint whose first answer got lost: only the
+// holder of the lease can have stored it.
+func savedBefore(tx *store.Read, s task.State, lease string, c CheckpointWrite) (bool, error) {
+	if s.Phase != task.Running || s.Lease.ID != lease || s.Checkpoint == 0 || c.Expected+1 != s.Checkpoint {
+		return false, nil
+	}
+	kept, err := tx.Checkpoint(s)
+	return err == nil && bytes.Equal(kept.Data, c.Data) && kept.SchemaVersion == c.SchemaVersion && kept.NextStep == c.NextStep, err
 }

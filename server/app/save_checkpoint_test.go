@@ -94,3 +94,25 @@ func TestSaveCheckpoint_OneMebibyte(t *testing.T) {
 		t.Error("the checkpoint came back changed")
 	}
 }
+
+// A worker whose answer got lost says the same again; only the same bytes under
+// the same lease are that.
+func TestSaveCheckpoint_Repeated(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	s, held := h.startTask("one")
+	c := app.SaveCheckpoint{Held: held, Checkpoint: app.CheckpointWrite{Data: []byte("a"), NextStep: "b"}}
+	for range 2 {
+		version, err := h.app.SaveCheckpoint(t.Context(), h.agent, c)
+		if err != nil || version != 1 {
+			t.Fatalf("version %d, %v", version, err)
+		}
+	}
+	if got := h.task(s.ID).Checkpoint; got != 1 {
+		t.Errorf("stored as version %d", got)
+	}
+	other := c
+	other.Lease = "lse_other"
+	_, err := h.app.SaveCheckpoint(t.Context(), h.agent, other)
+	sameError(t, err, task.ErrLeaseLost)
+}
