@@ -95,5 +95,25 @@ func cases(s load.Sizes) []benchmark {
 			return load.Steady(ctx, folder, s, d)
 		}})
 	}
+	for _, a := range []load.Answers{
+		{Waiting: 1, AtOnce: 1, Samples: 200},
+		{Waiting: 100, Rate: 200, Samples: 500},
+		{Waiting: 1000, Rate: 200, Samples: 1000},
+		{Waiting: 100, AtOnce: 16, Samples: 1000},
+		{Waiting: 1000, AtOnce: 64, Samples: 2000},
+	} {
+		all = append(all, benchmark{fmt.Sprintf("answer/%d/%d", a.Waiting, a.Rate), func(ctx context.Context, folder string) (load.Result, error) {
+			return load.AnswerToClaim(ctx, folder, a)
+		}})
+	}
+	for _, p := range []load.Pulls{
+		{Accounts: 1, Clients: 1, Rate: 50, Changes: 200},
+		{Accounts: 1000, Clients: 1, Rate: 200, Changes: 1000},
+		{Accounts: 1, Clients: 1000, Rate: 2, Changes: 10},
+	} {
+		all = append(all, benchmark{fmt.Sprintf("pull/%d/%d", p.Accounts, p.Clients), func(ctx context.Context, folder string) (load.Result, error) {
+			return load.CommitToPull(ctx, folder, p)
+		}})
+	}
 	return all
 }

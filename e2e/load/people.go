@@ -40,7 +40,8 @@ type place struct {
 // longLease outlasts a measurement.
 const longLease = 300 * time.Second
 
-// settle moves people with their phones and one agent in.
+// settle moves people with their phones and one agent in, before the server
+// runs: one that does prints a claim link of its own for an empty store.
 func (r *rig) settle(ctx context.Context, n int, phones bool) (*place, error) {
 	p := &place{rig: r, people: make([]*person, n)}
 	err := each(n, crowd, func(i int) error {

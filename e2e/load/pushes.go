@@ -67,7 +67,7 @@ func Steady(ctx context.Context, folder string, s Sizes, d Distance) (Result, er
 		return Result{}, err
 	}
 	w.run(ctx)
-	if err := w.quiet(ctx); err != nil {
+	if err := w.quiet(ctx, s.Accounts); err != nil {
 		return Result{}, err
 	}
 	n := s.Rate * int(s.Length.Seconds())
@@ -119,26 +119,21 @@ func openPushes(ctx context.Context, folder string, s Sizes, d Distance) (*pushe
 	if err != nil {
 		return nil, errors.Join(err, phones.close())
 	}
-	w := &pushes{phones: phones}
-	if w.place, err = rig.settle(ctx, s.Accounts, true); err != nil {
-		rig.run(ctx)
-		return nil, errors.Join(err, rig.stop(), phones.close())
+	p, err := rig.settle(ctx, s.Accounts, true)
+	if err == nil {
+		err = p.begin(ctx, "work")
 	}
-	if err := w.begin(ctx, "work"); err != nil {
-		w.place.run(ctx)
-		w.close()
-		return nil, err
+	if err != nil {
+		rig.close()
+		return nil, errors.Join(err, phones.close())
 	}
-	return w, nil
+	return &pushes{place: p, phones: phones}, nil
 }
 
 // close ends server and emulator; what could have gone wrong by then has been
 // looked at.
 func (w *pushes) close() {
-	if w.stop == nil {
-		w.run(context.Background())
-	}
-	_ = w.stop()
+	w.place.close()
 	_ = w.phones.close()
 }
 

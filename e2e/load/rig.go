@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/pprof"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,7 +61,7 @@ type rig struct {
 	engine *watched
 	server *server.Server
 	app    *app.App
-	// stop ends the server and waits for it; without run it only closes.
+	// stop ends a running server and waits for it.
 	stop func() error
 }
 
@@ -105,10 +106,25 @@ func (r *rig) run(ctx context.Context) {
 	})
 }
 
-// quiet waits until nothing has been read for a while: everybody who was going
-// to wait does.
-func (r *rig) quiet(ctx context.Context) error {
-	const look, still = 20 * time.Millisecond, 5
+// close ends the server, also one that never ran. What counts has been checked
+// by then.
+func (r *rig) close() {
+	if r.stop == nil {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		r.run(ctx)
+	}
+	_ = r.stop()
+}
+
+// quiet waits until nothing has been read for a while: the callers who were
+// going to wait do.
+func (r *rig) quiet(ctx context.Context, callers int) error {
+	const still = 5
+	look := 20 * time.Millisecond
+	if callers < 10 {
+		look = 2 * time.Millisecond
+	}
 	ticker := time.NewTicker(look)
 	defer ticker.Stop()
 	for last, same := int64(-1), 0; same < still; {
@@ -133,9 +149,14 @@ type span struct {
 	cpu   time.Duration
 	stats boltstore.Stats
 
-	stop context.CancelFunc
-	peak chan float64
+	stop    context.CancelFunc
+	peak    chan float64
+	profile *os.File
 }
+
+// profileVariable names a folder that gets a CPU profile of each measured span,
+// and of nothing else.
+const profileVariable = "BECKON_LOAD_PROFILE"
 
 // rssEvery is how often memory is looked at.
 const rssEvery = 50 * time.Millisecond
@@ -158,6 +179,11 @@ func (r *rig) measure(ctx context.Context) *span {
 			}
 		}
 	}()
+	if folder := os.Getenv(profileVariable); folder != "" {
+		if f, err := os.CreateTemp(folder, "span-*.prof"); err == nil && pprof.StartCPUProfile(f) == nil {
+			s.profile = f
+		}
+	}
 	s.start, s.cpu, s.stats = time.Now(), CPU(), r.engine.Stats()
 	return s
 }
@@ -169,6 +195,10 @@ const syncsPerCommit = 2
 // end gives what happened for n things.
 func (s *span) end(what string, n int) Result {
 	took, cpu, stats := time.Since(s.start), CPU()-s.cpu, s.rig.engine.Stats()
+	if s.profile != nil {
+		pprof.StopCPUProfile()
+		_ = s.profile.Close()
+	}
 	s.stop()
 	commits := float64(stats.Commits - s.stats.Commits)
 	r := Result{
@@ -188,25 +218,26 @@ func operator() policy.Principal { return policy.Principal{Kind: policy.Operator
 // crowd is how many callers fill a server at once, so that they share commits.
 const crowd = 256
 
-// each runs fn for 0 … n-1, many at once, and joins the errors.
+// each runs fn for 0 … n-1, many at once, until one of them fails.
 func each(n, atOnce int, fn func(i int) error) error {
 	var next atomic.Int64
 	var all sync.WaitGroup
-	errs := make([]error, min(n, atOnce))
-	for w := range errs {
+	failed := make(chan error, min(n, atOnce))
+	for range cap(failed) {
 		all.Go(func() {
-			for {
+			for len(failed) == 0 {
 				i := int(next.Add(1)) - 1
 				if i >= n {
 					return
 				}
 				if err := fn(i); err != nil {
-					errs[w] = fmt.Errorf("%d: %w", i, err)
+					failed <- fmt.Errorf("%d: %w", i, err)
 					return
 				}
 			}
 		})
 	}
 	all.Wait()
-	return errors.Join(errs...)
+	close(failed)
+	return <-failed
 }
