@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"strings"
@@ -100,23 +101,46 @@ func (t *Tx) PutDelivery(d push.Delivery) error {
 		return err
 	}
 	t.commit.Outbox = append(t.commit.Outbox, d.Lane)
-	return putDelivery(t.w, d)
+	return putDelivery(t.w, push.Delivery{}, d)
 }
 
 // UpdateDelivery writes a row whose address or subject is gone.
-func (t *Tx) UpdateDelivery(d push.Delivery) error { return putDelivery(t.w, d) }
+func (t *Tx) UpdateDelivery(d push.Delivery) error {
+	old, _, err := getRow[push.Delivery](t.r, tabOutbox, accountKey(t.account, d.ID))
+	if err != nil {
+		return err
+	}
+	return putDelivery(t.w, old, d)
+}
 
-// putDelivery writes a row and the pointer a worker finds it by.
-func putDelivery(w Writer, d push.Delivery) error {
-	t := &Tx{Read: &Read{r: w, account: d.Account}, w: w}
+// putDelivery writes a row and the pointer a worker finds it by. Where the row
+// stood before tells where its pointer is; a new row was zero.
+func putDelivery(w Writer, old, d push.Delivery) error {
 	if err := putRow(w, tabOutbox, accountKey(d.Account, d.ID), d); err != nil {
 		return err
 	}
-	var next []byte
-	if at := deliveryDue(d); !at.IsZero() {
-		next = accountKey(d.Lane, beTime(at), d.Account, d.ID)
+	was, next := deliveryPointer(old), deliveryPointer(d)
+	if bytes.Equal(was, next) {
+		return nil
 	}
-	return t.movePointer(tabSent, accountKey(d.Account, d.ID), tabPointOut, next, []byte{1})
+	if was != nil {
+		if err := w.Delete(tabPointOut, was); err != nil {
+			return err
+		}
+	}
+	if next == nil {
+		return nil
+	}
+	return w.Put(tabPointOut, next, []byte{1})
+}
+
+// deliveryPointer is the key of a row's pointer, nil where it has none.
+func deliveryPointer(d push.Delivery) []byte {
+	at := deliveryDue(d)
+	if at.IsZero() {
+		return nil
+	}
+	return accountKey(d.Lane, beTime(at), d.Account, d.ID)
 }
 
 // deliveryDue is when somebody has to look at a row: zero once it is final.
@@ -173,7 +197,7 @@ func handDeliveries(w Writer, keys []deliveryKey, fn func(push.Delivery) (push.D
 		}
 		next, claimed := fn(d)
 		if next != d {
-			if err := putDelivery(w, next); err != nil {
+			if err := putDelivery(w, d, next); err != nil {
 				return nil, err
 			}
 		}
@@ -218,7 +242,7 @@ func (s *Store) UpdateDeliveries(ctx context.Context, rows []push.Delivery, fn f
 			if !changed {
 				continue
 			}
-			if err := putDelivery(w, next); err != nil {
+			if err := putDelivery(w, d, next); err != nil {
 				return err
 			}
 		}

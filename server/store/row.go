@@ -60,7 +60,6 @@ const (
 	tabAudit     Table = "audit"     // account, seq
 	tabDue       Table = "due"       // account, kind, id → pointer key
 	tabReadyOf   Table = "readyof"   // account, task → pointer key
-	tabSent      Table = "sent"      // account, delivery → pointer key
 	tabOfferCode Table = "offercode" // global: code hash → offer id
 	tabPointDue  Table = "pointdue"  // global: time, kind, account, id
 	tabPointOut  Table = "pointout"  // global: lane, time, account, delivery

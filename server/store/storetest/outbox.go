@@ -114,7 +114,7 @@ func leasedAgain(t *testing.T, w *world) {
 	expect(t, "next is the end of the lease", w.next("apns"), w.at(2*time.Minute))
 	expect(t, "leased", w.lease("apns", w.at(2*time.Minute-time.Microsecond), 10), nil)
 	expect(t, "the worker is gone", w.lease("apns", w.at(2*time.Minute), 10), []string{"dlv_1"})
-	if n := w.count("sent"); n != 1 {
+	if n := w.pointers("apns"); n != 1 {
 		t.Errorf("%d pointers", n)
 	}
 }
@@ -132,7 +132,7 @@ func finishedGone(t *testing.T, w *world) {
 	expect(t, "row", w.stored("dlv_1").State, push.Superseded)
 	expect(t, "next", w.next("apns"), time.Time{})
 	expect(t, "claimed again", w.lease("apns", w.at(time.Hour), 10), nil)
-	if n := w.count("sent"); n != 0 {
+	if n := w.pointers("apns"); n != 0 {
 		t.Errorf("%d pointers", n)
 	}
 }

@@ -130,10 +130,21 @@ func (w *world) view(fn func(*store.Read) error) {
 // count is the number of this account's rows in a table.
 func (w *world) count(table store.Table) int {
 	w.t.Helper()
+	return w.countFrom(table, w.account, w.account+"\xff")
+}
+
+// pointers counts what a lane still has to look at, of whatever account.
+func (w *world) pointers(lane string) int {
+	w.t.Helper()
+	return w.countFrom("pointout", lane+"\x00", lane+"\x01")
+}
+
+func (w *world) countFrom(table store.Table, from, to string) int {
+	w.t.Helper()
 	n := 0
 	err := w.engine.View(context.Background(), w.account, func(r store.Reader) error {
 		n = 0
-		return r.Scan(table, []byte(w.account), []byte(w.account+"\xff"), func(_, _ []byte) bool { n++; return true })
+		return r.Scan(table, []byte(from), []byte(to), func(_, _ []byte) bool { n++; return true })
 	})
 	if err != nil {
 		w.t.Fatalf("count: %v", err)
