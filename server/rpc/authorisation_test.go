@@ -6,6 +6,8 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connecthttp"
 	"connectrpc.com/connect/v2/connectinprocess"
 	"connectrpc.com/connect/v2/connectproto"
 	"github.com/google/go-cmp/cmp"
@@ -77,7 +80,7 @@ func TestAuthorisation(t *testing.T) {
 				}
 				t.Run(spec.Procedure[len("/beckon.v1."):]+"/"+target.name, func(t *testing.T) {
 					t.Parallel()
-					line := cells(t, server, spec, request, target)
+					line := cells(t, server, connectinprocess.New(server.srv), spec, request, target)
 					mu.Lock()
 					defer mu.Unlock()
 					lines[spec.Procedure+" "+target.name] = line
@@ -89,13 +92,13 @@ func TestAuthorisation(t *testing.T) {
 }
 
 // cells is one line of the table.
-func cells(t *testing.T, server *world, spec connect.Spec, request request, target target) string {
+func cells(t *testing.T, server *world, wire connect.Transport, spec connect.Spec, request request, target target) string {
 	t.Helper()
 	var out strings.Builder
 	for i := range callerCount {
 		w := server.fresh(t)
 		c := w.callers()[i]
-		result := w.call(connectinprocess.New(w.srv), spec, c.token, request.make(w, c.device, target.side(w)))
+		result := w.call(wire, spec, c.token, request.make(w, c.device, target.side(w)))
 		fmt.Fprintf(&out, " %-30s", result)
 	}
 	return strings.TrimRight(out.String(), " ")
@@ -194,14 +197,32 @@ func TestAProcedureWithoutARowStopsTheStart(t *testing.T) {
 	}
 }
 
-func TestTheInProcessCallerCannotBringAPrincipal(t *testing.T) {
+// TestAuthorisationOverHTTP makes some of the calls over a real wire in both
+// encodings, and wants the table's own words.
+func TestAuthorisationOverHTTP(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	// A principal in the caller's own context must not count, so a call without
-	// a credential stays anonymous whatever the context holds.
-	spec := w.specs()[0]
-	got := w.call(connectinprocess.New(w.srv), spec, "", requests()[spec.Procedure].make(w, w.own.phone, w.own))
-	if got != "NO_CREDENTIAL" {
-		t.Errorf("%s without a credential = %s", spec.Procedure, got)
+	server := newWorld(t)
+	mux := http.NewServeMux()
+	rpc.Mount(mux, server.srv)
+	web := httptest.NewServer(mux)
+	t.Cleanup(web.Close)
+	binary := connecthttp.NewTransport(web.Client(), web.URL)
+	json := connecthttp.NewTransport(web.Client(), web.URL, connecthttp.WithProtoJSON())
+	known := requests()
+	for _, spec := range server.specs() {
+		switch strings.TrimPrefix(spec.Procedure, "/beckon.v1.") {
+		case "TaskService/GetTask", "TaskService/Heartbeat", "TaskService/StopTask", "DecisionService/AnswerDecision",
+			"AgentService/IssueKey", "AgentService/MintTaskToken", "SyncService/Pull", "PairingService/RedeemPairing":
+		default:
+			continue
+		}
+		for _, target := range targets() {
+			inside := cells(t, server, connectinprocess.New(server.srv), spec, known[spec.Procedure], target)
+			for name, wire := range map[string]connect.Transport{"binary": binary, "JSON": json} {
+				if outside := cells(t, server, wire, spec, known[spec.Procedure], target); outside != inside {
+					t.Errorf("%s %s over %s:\n%s\nin process:\n%s", spec.Procedure, target.name, name, outside, inside)
+				}
+			}
+		}
 	}
 }

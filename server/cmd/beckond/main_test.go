@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 
 func beckond(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	c := exec.CommandContext(t.Context(), os.Args[0], args...) //nolint:gosec // this very binary
+	c := exec.CommandContext(t.Context(), os.Args[0], args...)
 	c.Env = append(os.Environ(), asCommand+"=1")
 	return c
 }
@@ -55,15 +55,7 @@ func TestLife(t *testing.T) {
 	for range 2 {
 		link, stop := serve(t, data)
 		url, _, _ := strings.Cut(link, "/claim#")
-		answer, err := http.Get(url + "/readyz") //nolint:noctx // bound to loopback and the test's own server
-		if err != nil {
-			t.Fatal(err)
-		}
-		if answer.Body.Close() != nil || answer.StatusCode != http.StatusOK {
-			t.Error("not ready:", answer.Status)
-		}
-		http.DefaultTransport.(*http.Transport).CloseIdleConnections() //nolint:forcetypeassert // the standard library's own
-
+		ready(t, url)
 		text, code := output(t, "--data", data, "status")
 		var status admin.Status
 		if err := json.Unmarshal([]byte(text), &status); err != nil || code != 0 || status.URL != url || status.Claimed {
@@ -86,6 +78,22 @@ func TestLife(t *testing.T) {
 	}
 	if text, code := output(t, "--data", data, "status"); code == 0 || !strings.Contains(text, "is the server running?") {
 		t.Errorf("without a server: %q, %d", text, code)
+	}
+}
+
+func ready(t *testing.T, url string) {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/readyz", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answer.Body.Close() != nil || answer.StatusCode != http.StatusOK {
+		t.Error("not ready:", answer.Status)
 	}
 }
 
@@ -115,7 +123,7 @@ func serve(t *testing.T, data string) (link string, stop func() error) {
 		if err := c.Process.Signal(syscall.SIGTERM); err != nil {
 			return err
 		}
-		for lines.Scan() { //nolint:revive // Wait may be called once all is read
+		for lines.Scan() { // Wait may be called once all is read
 		}
 		return c.Wait()
 	}
