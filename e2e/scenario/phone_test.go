@@ -1,6 +1,7 @@
 package scenario_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -257,7 +258,9 @@ func TestPhone_DropsThePushOfAnotherAccount(t *testing.T) {
 		t.Errorf("the new person sees %v", anna.Screen())
 	}
 	anna.device.Deliver(onTheWay)
-	_, err := anna.History().Find(t.Context(), func(e phone.Event) bool { return e.Kind == phone.Dropped })
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	_, err := anna.History().Find(ctx, func(e phone.Event) bool { return e.Kind == phone.Dropped })
 	w.check(err)
 	if len(anna.Screen()) != 0 || anna.device.Badge(phoneTopic) != 0 {
 		t.Errorf("shows %v with badge %d", anna.Screen(), anna.device.Badge(phoneTopic))

@@ -31,7 +31,11 @@ import (
 	"github.com/beckon-dev/beckon/sync/proof"
 )
 
-const phoneTopic = "dev.beckon.phone"
+const (
+	phoneTopic = "dev.beckon.phone"
+	// patience is how long a test waits for a push that has to come.
+	patience = 20 * time.Second
+)
 
 // phoneWorld is a server in this process, the strict vendor beside it, a desk that
 // owns the account and an agent that asks.
@@ -216,7 +220,7 @@ func (h handset) pair(desk callers) {
 // arrived waits for the n-th push that the app has taken in.
 func (h handset) arrived(n int) phone.Alert {
 	h.w.t.Helper()
-	ctx, cancel := context.WithTimeout(h.w.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(h.w.t.Context(), patience)
 	defer cancel()
 	e, err := h.History().Find(ctx, func(e phone.Event) bool {
 		if e.Kind == phone.Arrived {

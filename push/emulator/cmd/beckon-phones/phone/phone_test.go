@@ -143,7 +143,9 @@ func TestPush_LateBadgeIsPutBack(t *testing.T) {
 		V: 1, Kind: v1.PushKind_PUSH_KIND_DECISION_REQUIRED, Account: accountTag, Decision: "dec", Thread: "thr",
 		Badge: &v1.PushBadge{Count: 2, Epoch: base64.RawURLEncoding.EncodeToString([]byte("another")), Version: 1},
 	})
-	e, err := b.app.History().Find(t.Context(), func(e phone.Event) bool { return e.Delivery == "push-2" })
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	e, err := b.app.History().Find(ctx, func(e phone.Event) bool { return e.Delivery == "push-2" })
 	b.check(err)
 	if *e.Badge != 2 {
 		t.Errorf("badge %d of another epoch, want 2", *e.Badge)

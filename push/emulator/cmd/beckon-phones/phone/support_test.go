@@ -390,7 +390,9 @@ func (b *bench) check(err error) {
 // wait blocks until the app has done something.
 func (b *bench) wait(kind phone.Kind) phone.Event {
 	b.t.Helper()
-	e, err := b.app.History().Find(b.t.Context(), func(e phone.Event) bool { return e.Kind == kind })
+	ctx, cancel := context.WithTimeout(b.t.Context(), 10*time.Second)
+	defer cancel()
+	e, err := b.app.History().Find(ctx, func(e phone.Event) bool { return e.Kind == kind })
 	b.check(err)
 	return e
 }
