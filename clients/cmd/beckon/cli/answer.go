@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 
+	"golang.org/x/term"
+
 	beckon "github.com/beckon-dev/beckon/clients/go"
 	v1 "github.com/beckon-dev/beckon/proto/gen/beckon/v1"
 )
@@ -45,14 +47,14 @@ func (c answerCommand) Run(s *session) error {
 	if err != nil {
 		return usage("%s; it has: %s", strings.TrimPrefix(err.Error(), "beckon: "), optionIDs(d))
 	}
-	interactive := s.tty() && os.Getenv(beckon.EnvTaskFile) == ""
-	if d.GetState() == v1.DecisionState_DECISION_STATE_PENDING && interactive && !s.line.JSON && raises(d, c.Option) {
-		if err := s.confirm(d, c.Option); err != nil {
+	interactive := false
+	if d.GetState() == v1.DecisionState_DECISION_STATE_PENDING && raises(d, c.Option) && os.Getenv(beckon.EnvTaskFile) == "" {
+		if interactive, err = s.confirm(d, c.Option); err != nil {
 			return err
 		}
 	}
 	res, err := p.Answer(s.ctx, d, beckon.Answer{
-		Items: items, Surface: v1.Surface_SURFACE_TERMINAL, Interactive: interactive && !s.line.JSON,
+		Items: items, Surface: v1.Surface_SURFACE_TERMINAL, Interactive: interactive,
 	})
 	if err != nil {
 		return err
@@ -73,19 +75,29 @@ func raises(d *v1.Decision, option string) bool {
 }
 
 // confirm is what makes an answer interactive: the whole card was on the screen
-// and somebody typed a word.
-func (s *session) confirm(d *v1.Decision, option string) error {
-	if err := s.showDecision(d); err != nil {
-		return err
+// of a real terminal and somebody typed a word there. It reports false where
+// there is no such terminal. Neither card nor word goes through standard input
+// and output, which a program may hold.
+func (s *session) confirm(d *v1.Decision, option string) (bool, error) {
+	if !term.IsTerminal(int(s.in.Fd())) {
+		return false, nil
 	}
-	typed, err := s.readLine("Answer " + oneLine(option) + "? [y/N] ")
+	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
-		return err
+		return false, nil //nolint:nilerr // no terminal is an answer
+	}
+	defer tty.Close()
+	screen := *s
+	screen.in, screen.out, screen.err = tty, tty, tty
+	screen.printDecision(decisionViewOf(d))
+	typed, err := screen.readLine("Answer " + oneLine(option) + "? [y/N] ")
+	if err != nil {
+		return false, err
 	}
 	if t := strings.ToLower(typed); t != "y" && t != "yes" {
-		return exit{exitNo, "nothing was answered"}
+		return false, exit{exitNo, "nothing was answered"}
 	}
-	return nil
+	return true, nil
 }
 
 func optionIDs(d *v1.Decision) string {

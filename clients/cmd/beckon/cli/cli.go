@@ -14,7 +14,6 @@ import (
 
 	"connectrpc.com/connect/v2"
 	"github.com/alecthomas/kong"
-	"golang.org/x/term"
 
 	"github.com/beckon-dev/beckon/clients/cmd/beckon/screen"
 	beckon "github.com/beckon-dev/beckon/clients/go"
@@ -233,11 +232,6 @@ func (s *session) person() (*beckon.Person, error) {
 		return nil, err
 	}
 	return beckon.OpenPerson(path, s.options())
-}
-
-// tty reports whether a person sits at both ends.
-func (s *session) tty() bool {
-	return term.IsTerminal(int(s.in.Fd())) && term.IsTerminal(int(s.out.Fd()))
 }
 
 // readLine asks for one line. A context that ends leaves the read behind; the

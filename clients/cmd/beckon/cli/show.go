@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/beckon-dev/beckon/clients/cmd/beckon/screen"
@@ -116,33 +118,72 @@ func (s *session) showItem(it *v1.Item) {
 	}
 }
 
-// showDecision prints a card: what the server knows first, the agent's words
-// last and marked as such, nothing cut.
 func (s *session) showDecision(d *v1.Decision) error {
 	v := decisionViewOf(d)
 	if s.line.JSON {
 		return s.print(v)
 	}
-	s.say("%s\n%s  %s", oneLine(v.Title), v.ID, v.State)
+	s.printDecision(v)
+	return nil
+}
+
+// printDecision prints a card, nothing cut. What the server knows stands first;
+// the agent's own words follow behind a mark, since it may say what it likes.
+func (s *session) printDecision(v decisionView) {
+	s.say("%s  %s", v.ID, v.State)
+	s.fact("agent", v.AgentID)
 	if v.Class != nil {
-		s.say("class %d: %s", *v.Class, classWord(*v.Class))
-	}
-	for _, it := range v.Items {
-		s.showQuestion(it, len(v.Items) > 1)
-	}
-	if v.AgentReason != "" {
-		shown, hidden := screen.Text(v.AgentReason)
-		s.say("── the agent says; nobody has checked it ──")
-		for line := range strings.SplitSeq(shown, "\n") {
-			s.say("│ %s", line)
-		}
-		if hidden > 0 {
-			s.say("│ (%d hidden characters)", hidden)
-		}
+		s.fact("class", classWord(*v.Class, v.Items))
 	}
 	if v.State == "pending" && !v.ExpireTime.IsZero() {
-		s.say("Nobody can answer after %s.", clock(v.ExpireTime))
+		s.fact("answer by", clock(v.ExpireTime))
 	}
+	for _, it := range v.Items {
+		for _, f := range it.Facts {
+			s.fact(f.Label, f.Value)
+		}
+	}
+	s.printAsked(v)
+	for _, it := range v.Items {
+		if len(v.Items) > 1 {
+			s.say("for %s:", oneLine(it.ID))
+		}
+		for _, o := range it.Options {
+			s.say("  [%s]  %s", oneLine(o.ID), oneLine(o.Label))
+		}
+	}
+	s.printEnd(v)
+}
+
+// fact prints one line that the server vouches for.
+func (s *session) fact(label, value string) {
+	s.say("  %-14s %s", oneLine(label)+":", strings.ReplaceAll(value, "\n", "\n                 "))
+}
+
+// printAsked prints the agent's words, and how many characters an eye would
+// have missed.
+func (s *session) printAsked(v decisionView) {
+	words := []string{v.Title}
+	for _, it := range v.Items {
+		if it.Question != "" && it.Question != v.Title {
+			words = append(words, it.Question)
+		}
+	}
+	if v.AgentReason != "" {
+		words = append(words, v.AgentReason)
+	}
+	shown, hidden := screen.Text(strings.Join(words, "\n"))
+	s.say("the agent says; nobody has checked its words:")
+	for line := range strings.SplitSeq(shown, "\n") {
+		s.say("│ %s", line)
+	}
+	if hidden > 0 {
+		s.say("│ (%d hidden characters)", hidden)
+	}
+}
+
+// printEnd prints how a decision was closed.
+func (s *session) printEnd(v decisionView) {
 	if v.Answer != nil {
 		s.say("answered by %s (%s), %s", oneLine(v.Answer.Installation), v.Answer.Surface, ago(v.Answer.AnswerTime))
 		for _, it := range v.Answer.Items {
@@ -152,29 +193,19 @@ func (s *session) showDecision(d *v1.Decision) error {
 	if v.CloseReason != "" {
 		s.say("%s", v.CloseReason)
 	}
-	return nil
 }
 
-func (s *session) showQuestion(it questionView, several bool) {
-	if several {
-		s.say("── item %s", oneLine(it.ID))
-	}
-	if it.Question != "" {
-		s.say("%s", it.Question)
-	}
-	for _, f := range it.Facts {
-		s.say("  %-14s %s", oneLine(f.Label)+":", strings.ReplaceAll(f.Value, "\n", "\n                 "))
-	}
-	for _, o := range it.Options {
-		s.say("  [%s]  %s", oneLine(o.ID), oneLine(o.Label))
-	}
-}
-
-func classWord(class int) string {
-	return [...]string{
+// classWord says how much harm the actions can do; a question without one has a
+// class as well, and only a number.
+func classWord(class int, items []questionView) string {
+	word := [...]string{
 		"reads what is public", "reads what is private", "writes what can be undone",
 		"sends something to somebody", "money, permissions, or cannot be undone",
 	}[min(max(class, 0), 4)]
+	if !slices.ContainsFunc(items, func(q questionView) bool { return q.Action != nil }) {
+		return strconv.Itoa(class)
+	}
+	return fmt.Sprintf("%d, %s", class, word)
 }
 
 func bytesWord(n uint64) string {

@@ -16,12 +16,8 @@ import (
 	v1 "github.com/beckon-dev/beckon/proto/gen/beckon/v1"
 )
 
-const (
-	// shipEvery is how often new output is sent.
-	shipEvery = 250 * time.Millisecond
-	// killAfter is what a command gets to end by itself after a stop.
-	killAfter = 10 * time.Second
-)
+// shipEvery is how often new output is sent.
+const shipEvery = 250 * time.Millisecond
 
 // watch follows the command to its end: it ships output, renews the token,
 // passes signals on and carries out a stop.
@@ -62,7 +58,7 @@ func (r *running) watch(keep *beckon.KeepAlive) outcome {
 				kill = r.stop(&v1.Hold{Reason: "the person took the task or the agent away"})
 			}
 		case <-kill:
-			r.note("it did not end within %v, so it is killed", killAfter)
+			r.note("it did not end within %v, so it is killed", r.command.KillAfter)
 			r.process.group(syscall.SIGKILL)
 			kill = make(chan time.Time) // once is enough
 		}
@@ -78,7 +74,7 @@ func (r *running) stop(hold *v1.Hold) <-chan time.Time {
 		r.note("stopped by the person")
 	}
 	r.process.group(syscall.SIGTERM)
-	return time.After(killAfter)
+	return time.After(r.command.KillAfter)
 }
 
 // gaveUp hears that the server does not count on us any more, and reports
@@ -89,11 +85,9 @@ func (r *running) gaveUp(ctx context.Context, err error) bool {
 		return false
 	}
 	r.lost = err
-	if beckon.ReasonOf(err) == beckon.ReasonRevoked {
-		return true
-	}
-	res, _ := r.agent.Tasks.GetTask(ctx, &v1.GetTaskRequest{TaskId: r.work.ID()})
-	if res.GetTask().GetPhase() == v1.TaskPhase_TASK_PHASE_CANCELED {
+	res, look := r.agent.Tasks.GetTask(ctx, &v1.GetTaskRequest{TaskId: r.work.ID()})
+	if beckon.ReasonOf(err) == beckon.ReasonRevoked || beckon.ReasonOf(look) == beckon.ReasonRevoked ||
+		res.GetTask().GetPhase() == v1.TaskPhase_TASK_PHASE_CANCELED {
 		return true
 	}
 	r.note("the server has given this task up (%v); the command goes on, but its end will not be recorded", err)
