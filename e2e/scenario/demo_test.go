@@ -1,0 +1,40 @@
+package scenario_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/beckon-dev/beckon/e2e/stack"
+)
+
+// TestDemo runs what `make run AUTO=1` runs. Its judge is a program of its own:
+// it says ok when the story happened, and must notice when it did not.
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	root, err := stack.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name  string
+		env   []string
+		holds bool
+	}{
+		{"the story", nil, true},
+		{"a command that fails", []string{"FAIL=1"}, false},
+		{"a phone that signs with a wrong key", []string{"FAULT=wrong-key"}, false},
+		{"a phone that denies", []string{"TAP=deny"}, false},
+	} {
+		// One after the other: they share a folder.
+		demo := exec.CommandContext(t.Context(), "bash", ".ci/demo")
+		demo.Dir = root
+		demo.Env = append(demo.Environ(), append(tc.env, "AUTO=1", "NONCE=n-5c2b")...)
+		out, err := demo.CombinedOutput()
+		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+		ok := strings.HasPrefix(lines[len(lines)-1], "ok:")
+		if ok != tc.holds || (err == nil) != tc.holds {
+			t.Errorf("%s: %v, the last of:\n%s", tc.name, err, out)
+		}
+	}
+}

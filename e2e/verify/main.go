@@ -1,0 +1,196 @@
+// Command verify judges a run of the demo from the outside. It gets the
+// server's address, a credential that may read, the log of the emulated phones,
+// the path of the report and the nonce; it asks the server while it lives,
+// waits until its input ends, which is when everybody else has exited, and then
+// says which facts hold. It exits 1 unless all do.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	beckon "github.com/beckon-dev/beckon/clients/go"
+	"github.com/beckon-dev/beckon/e2e/stack"
+	v1 "github.com/beckon-dev/beckon/proto/gen/beckon/v1"
+)
+
+func main() {
+	var c claim
+	flag.StringVar(&c.server, "server", "", "URL of the server")
+	flag.StringVar(&c.keyFile, "key-file", "", "agent's key, with which tasks are read")
+	flag.StringVar(&c.log, "log", "", "log of the emulated phones")
+	flag.StringVar(&c.report, "report", "", "file that the agent was to write")
+	flag.StringVar(&c.nonce, "nonce", "", "what has to stand in it")
+	flag.Parse()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	asked := c.ask(ctx)
+	fmt.Println("asked the server; the verdict follows when everybody else has exited")
+	_, _ = io.Copy(io.Discard, os.Stdin) // ends when everybody else has
+	if !c.judge(asked).print(os.Stdout) {
+		os.Exit(1)
+	}
+}
+
+// claim is what is said to have happened.
+type claim struct{ server, keyFile, log, report, nonce string }
+
+// told is what the server says, asked while it lives.
+type told struct {
+	task      *v1.Task
+	decisions []*v1.Decision
+	err       error
+}
+
+// ask finds the task by the pushes that the phones got and reads it.
+func (c claim) ask(ctx context.Context) told {
+	agent, err := beckon.AgentFromEnv(c.keyFile, beckon.Options{Server: c.server})
+	if err != nil {
+		return told{err: err}
+	}
+	defer agent.Close()
+	id, err := c.task(ctx)
+	if err != nil {
+		return told{err: err}
+	}
+	res, err := agent.Tasks.GetTask(ctx, &v1.GetTaskRequest{TaskId: id})
+	return told{task: res.GetTask(), decisions: res.GetDecisions(), err: err}
+}
+
+// task waits for the last push of the story, which the server sends after the
+// command has ended, and returns the one task that all pushes are about.
+func (c claim) task(ctx context.Context) (string, error) {
+	wait, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	again := time.NewTicker(100 * time.Millisecond)
+	defer again.Stop()
+	for {
+		log, err := stack.ReadLog(c.log)
+		if err != nil {
+			return "", err
+		}
+		id := ""
+		for _, e := range alerts(log) {
+			if id != "" && id != e.Task {
+				return "", fmt.Errorf("pushes about several tasks")
+			}
+			id = e.Task
+		}
+		if id != "" && len(alerts(log)) >= 2 {
+			return id, nil
+		}
+		select {
+		case <-again.C:
+		case <-wait.Done():
+			if id == "" {
+				return "", fmt.Errorf("no push reached the phone")
+			}
+			return id, nil
+		}
+	}
+}
+
+// alerts are the pushes that the phone's app took in.
+func alerts(log []stack.Entry) []stack.Record {
+	var out []stack.Record
+	for _, e := range log {
+		if e.Source == "app" && e.Record.Kind == "arrived" {
+			out = append(out, e.Record)
+		}
+	}
+	return out
+}
+
+func ofKind(log []stack.Entry, source, kind string) []stack.Record {
+	var out []stack.Record
+	for _, e := range log {
+		if e.Source == source && e.Record.Kind == kind {
+			out = append(out, e.Record)
+		}
+	}
+	return out
+}
+
+// verdict is what holds and what does not.
+type verdict []fact
+
+type fact struct {
+	holds bool
+	text  string
+}
+
+func (v *verdict) add(holds bool, format string, args ...any) {
+	*v = append(*v, fact{holds, fmt.Sprintf(format, args...)})
+}
+
+func (c claim) judge(t told) verdict {
+	var v verdict
+	if t.err != nil {
+		v.add(false, "the server can be asked: %v", t.err)
+		return v
+	}
+	log, err := stack.ReadLog(c.log)
+	if err != nil {
+		v.add(false, "the log of the phones can be read: %v", err)
+		return v
+	}
+	v.add(t.task.GetPhase() == v1.TaskPhase_TASK_PHASE_COMPLETED, "the task is completed (it is %s)", word(t.task.GetPhase().String()))
+	kinds := map[string]int{}
+	for _, a := range alerts(log) {
+		kinds[a.Push]++
+	}
+	rang := ofKind(log, "phone", "rang")
+	v.add(len(rang) == 2 && kinds["decision"] == 1 && kinds["result"] == 1,
+		"the phone rang exactly twice, for the question and for the result (%d times; %v)", len(rang), kinds)
+	c.judgeAnswer(&v, t, log)
+	text, err := os.ReadFile(c.report)
+	v.add(err == nil && c.nonce != "" && strings.Contains(string(text), c.nonce), "the report is on disk and contains the nonce (%d bytes)", len(text))
+	return v
+}
+
+// judgeAnswer compares what the server recorded with what the phone did.
+func (c claim) judgeAnswer(v *verdict, t told, log []stack.Entry) {
+	if len(t.decisions) != 1 {
+		v.add(false, "the agent asked once (it asked %d times)", len(t.decisions))
+		return
+	}
+	d := t.decisions[0]
+	a := d.GetAnswer()
+	taps := ofKind(log, "app", "tapped")
+	applied := 0
+	for _, r := range taps {
+		if r.Result != nil && r.Result.Outcome == "APPLIED" && r.Decision == d.GetId() && r.Action == "approve" {
+			applied++
+		}
+	}
+	v.add(d.GetState() == v1.DecisionState_DECISION_STATE_RESOLVED && len(d.GetGrants()) == 1 &&
+		a.GetSurface() == v1.Surface_SURFACE_NOTIFICATION && applied == 1 && len(taps) == 1,
+		"one answer was given, by the phone, as a tap on its lock screen (%d taps, %d applied; the server has %s by %q)",
+		len(taps), applied, word(a.GetSurface().String()), a.GetInstallationLabel())
+	v.add(a.GetDeliverTime() != nil, "the agent acknowledged the answer")
+}
+
+// word is an enum's name without its prefix.
+func word(s string) string { return s[strings.LastIndexByte(s, '_')+1:] }
+
+func (v verdict) print(w io.Writer) bool {
+	missing := 0
+	for _, f := range v {
+		mark := "yes"
+		if !f.holds {
+			mark, missing = "NO", missing+1
+		}
+		_, _ = fmt.Fprintf(w, "  %-3s %s\n", mark, f.text)
+	}
+	if missing > 0 {
+		_, _ = fmt.Fprintf(w, "failed: %d of %d facts do not hold\n", missing, len(v))
+		return false
+	}
+	_, _ = fmt.Fprintf(w, "ok: %d facts hold\n", len(v))
+	return true
+}
