@@ -106,7 +106,7 @@ func hostLabel() string {
 // finish stores the device that is in now.
 func (j joiner) finish(server, account string, installation *v1.Installation, tokens *v1.Tokens) (*Person, error) {
 	j.profile.ServerID, j.profile.Account, j.profile.Installation = server, account, installation.GetId()
-	j.profile.take(tokens)
+	j.profile = j.profile.with(tokens)
 	if err := j.profile.save(j.path); err != nil {
 		return nil, err
 	}

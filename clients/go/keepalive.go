@@ -89,16 +89,15 @@ const longestWait = 20 * time.Second
 func (b *beats) run(ctx context.Context) error {
 	for failures := 0; ; {
 		res, err := b.beat(ctx)
-		if ctx.Err() != nil {
-			return nil //nolint:nilerr // closed
-		}
 		if err != nil {
-			if err := b.work.agent.hold(ctx, err, failures); err != nil {
-				if ctx.Err() != nil {
-					return nil //nolint:nilerr // closed
-				}
-				return err
-			}
+			err = b.work.agent.hold(ctx, err, failures)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return nil //nolint:nilerr // closed, whatever else
+		case err != nil:
+			return err
+		case res == nil:
 			failures++
 			continue
 		}
@@ -107,7 +106,7 @@ func (b *beats) run(ctx context.Context) error {
 			return nil
 		}
 		if b.held != v1.HoldKind_HOLD_KIND_NONE && pause(ctx, b.pace()) != nil {
-			return nil
+			return nil //nolint:nilerr // closed
 		}
 	}
 }

@@ -188,15 +188,16 @@ func (s *tokenSource) exchangeToken(ctx context.Context, p Profile) (Profile, er
 	if err != nil {
 		return p, fmt.Errorf("renew credentials: %w", err)
 	}
-	p.take(res.GetTokens())
+	p = p.with(res.GetTokens())
 	p.Attempt = ""
 	return p, p.save(s.path)
 }
 
-// take stores a pair of tokens.
-func (p *Profile) take(t *v1.Tokens) {
+// with is the profile with another pair of tokens.
+func (p Profile) with(t *v1.Tokens) Profile {
 	p.RefreshToken, p.AccessToken = t.GetRefreshToken(), t.GetAccessToken()
 	p.AccessExpireTime = t.GetAccessExpireTime().AsTime()
+	return p
 }
 
 // Ended reports whether an error says that this device is no part of the

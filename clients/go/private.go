@@ -6,6 +6,7 @@ import (
 	"encoding/base32"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -27,11 +28,11 @@ func NewID() string {
 
 // readPrivate reads a file that only its owner may read.
 func readPrivate(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := os.Open(path) //nolint:gosec // the path is the configuration of whoever runs the program
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -42,7 +43,7 @@ func readPrivate(path string) ([]byte, error) {
 	if !info.Mode().IsRegular() || info.Size() > 64<<10 {
 		return nil, fmt.Errorf("beckon: %s: not a file of ours", path)
 	}
-	return os.ReadFile(path)
+	return io.ReadAll(f)
 }
 
 // writePrivate replaces a file as a whole, on disk before it returns, readable
@@ -53,7 +54,7 @@ func writePrivate(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name())
+	defer func() { _ = os.Remove(f.Name()) }() // gone already, once it was renamed
 	_, err = f.Write(data)
 	if err == nil {
 		err = f.Sync()

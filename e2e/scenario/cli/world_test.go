@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -160,7 +161,7 @@ func (w *terminal) await() string {
 		w.mu.Lock()
 		text, printed := w.text.String(), w.channel()
 		w.mu.Unlock()
-		if bytes.Contains([]byte(text), []byte("/claim#")) {
+		if strings.Contains(text, "/claim#") {
 			return text
 		}
 		select {

@@ -12,11 +12,11 @@ type agentCommand struct {
 }
 
 type agentAddCommand struct {
-	Name       string `arg:"" help:"Shown on every card."`
+	Name       string `arg:""                                                                           help:"Shown on every card."`
 	LockScreen bool   `help:"Allow Approve on notifications, up to class 2."`
-	Ceiling    int    `default:"2" enum:"0,1,2,3,4" help:"Highest class of action it may ask for."`
-	Days       uint32 `default:"90" help:"Days until the key ends, 1 to 365."`
-	Out        string `help:"Where to write the key; agent.json in the configuration folder otherwise." placeholder:"FILE" type:"path"`
+	Ceiling    int    `default:"2"                                                                      enum:"0,1,2,3,4"                          help:"Highest class of action it may ask for."`
+	Days       uint32 `default:"90"                                                                     help:"Days until the key ends, 1 to 365."`
+	Out        string `help:"Where to write the key; agent.json in the configuration folder otherwise." placeholder:"FILE"                        type:"path"`
 }
 
 // Help is shown under the line about the command.
@@ -78,14 +78,14 @@ func (agentAddCommand) store(s *session, p *beckon.Person, out string, link *v1.
 		// Nobody has the key now, so nobody shall be able to use it.
 		_, revoke := p.Agents.RevokeKey(s.ctx, &v1.RevokeKeyRequest{KeyId: key.GetId()})
 		if revoke != nil {
-			s.note("the key %s could not be revoked again: %v", key.GetId(), revoke)
+			s.notef("the key %s could not be revoked again: %v", key.GetId(), revoke)
 		}
 		return err
 	}
 	if s.line.JSON {
 		return s.print(agentAddView{agentViewOf(link), keyView{key.GetId(), at(key.GetExpireTime())}, out})
 	}
-	s.say("Agent %q is %s. Its key is in %s and ends on %s.", link.GetAgentName(), link.GetAgentId(), out, clock(at(key.GetExpireTime())))
+	s.sayf("Agent %q is %s. Its key is in %s and ends on %s.", link.GetAgentName(), link.GetAgentId(), out, clock(at(key.GetExpireTime())))
 	return nil
 }
 
@@ -115,9 +115,9 @@ func (agentsCommand) Run(s *session) error {
 			}
 			continue
 		}
-		s.say("%s  %-8s %s", v.ID, v.State, v.Name)
+		s.sayf("%s  %-8s %s", v.ID, v.State, v.Name)
 		for _, key := range v.Keys {
-			s.say("    key %s, until %s", key.ID, clock(key.ExpireTime))
+			s.sayf("    key %s, until %s", key.ID, clock(key.ExpireTime))
 		}
 	}
 	return nil

@@ -13,8 +13,8 @@ import (
 func newKey() string { return beckon.NewID() }
 
 type answerCommand struct {
-	ID     string `arg:"" help:"The decision." name:"id"`
-	Option string `arg:"" help:"The option, as shown in brackets."`
+	ID     string `arg:""                                     help:"The decision."                     name:"id"`
+	Option string `arg:""                                     help:"The option, as shown in brackets."`
 	Text   string `help:"A text, where the option takes one."`
 }
 
@@ -84,9 +84,9 @@ func (s *session) confirm(d *v1.Decision, option string) (bool, error) {
 	}
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
-		return false, nil //nolint:nilerr // no terminal is an answer
+		return false, nil
 	}
-	defer tty.Close()
+	defer func() { _ = tty.Close() }()
 	screen := *s
 	screen.in, screen.out, screen.err = tty, tty, tty
 	screen.printDecision(decisionViewOf(d))
@@ -123,7 +123,8 @@ func (s *session) answered(res *v1.AnswerDecisionResponse) error {
 			return err
 		}
 	}
-	text, code := "", 0
+	var text string
+	code := 0
 	switch res.GetOutcome() {
 	case v1.AnswerOutcome_ANSWER_OUTCOME_APPLIED:
 		text = "Recorded. The agent is told; Beckon itself runs nothing."
@@ -143,7 +144,7 @@ func (s *session) answered(res *v1.AnswerDecisionResponse) error {
 		text, code = "Not from here: "+stepWord(res.GetNeededStep()), exitNo
 	}
 	if !s.line.JSON && code == 0 {
-		s.say("%s", text)
+		s.sayf("%s", text)
 		return nil
 	}
 	if code == 0 {

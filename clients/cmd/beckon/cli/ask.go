@@ -19,20 +19,20 @@ import (
 const actionHelp = "For a question about an action: "
 
 type askCommand struct {
-	Question   string        `arg:"" help:"One line, at most 1,024 bytes."`
-	YesNo      bool          `help:"Ask for yes or no; this is the default." xor:"shape"`
-	Option     []string      `help:"One of several answers to choose from, 'id=label'; repeat it." placeholder:"ID=LABEL" sep:"none" xor:"shape"`
-	FreeText   bool          `help:"Ask for a text." xor:"shape"`
-	App        string        `help:"${actions}the program or service acted on." xor:"shape"`
+	Question   string        `arg:""                                                                                                             help:"One line, at most 1,024 bytes."`
+	YesNo      bool          `help:"Ask for yes or no; this is the default."                                                                     xor:"shape"`
+	Option     []string      `help:"One of several answers to choose from, 'id=label'; repeat it."                                               placeholder:"ID=LABEL"                                                                                              sep:"none"  xor:"shape"`
+	FreeText   bool          `help:"Ask for a text."                                                                                             xor:"shape"`
+	App        string        `help:"${actions}the program or service acted on."                                                                  xor:"shape"`
 	Connection string        `help:"${actions}which account or place of it."`
 	Operation  string        `help:"${actions}what is done."`
-	Args       string        `help:"${actions}its arguments, a JSON object." placeholder:"JSON"`
-	Target     string        `help:"${actions}what it is done to, a JSON value." placeholder:"JSON"`
-	Class      int           `default:"-1" help:"${actions}how much harm it can do, 0 (reads what is public) to 4 (money, cannot be undone); 3 when left out."`
+	Args       string        `help:"${actions}its arguments, a JSON object."                                                                     placeholder:"JSON"`
+	Target     string        `help:"${actions}what it is done to, a JSON value."                                                                 placeholder:"JSON"`
+	Class      int           `default:"-1"                                                                                                       help:"${actions}how much harm it can do, 0 (reads what is public) to 4 (money, cannot be undone); 3 when left out."`
 	Reason     string        `help:"Why you ask, in your words; at most 2,048 bytes."`
 	Timeout    time.Duration `help:"How long the person has, 1s to 720h; no end when left out."`
 	Key        string        `help:"Name of the question: asked again under the same name, it is the same question, also after it was answered."`
-	KeyFile    string        `help:"Outside of 'beckon run': file with the agent's key." type:"path" placeholder:"FILE"`
+	KeyFile    string        `help:"Outside of 'beckon run': file with the agent's key."                                                         placeholder:"FILE"                                                                                                  type:"path"`
 }
 
 // Help is shown under the line about the command.
@@ -65,7 +65,7 @@ func (c askCommand) Run(s *session) error {
 		return exit{exitNo, "the person has denied exactly this in this task; it can be asked again once they have written in the thread"}
 	}
 	if err == nil && d.GetState() == v1.DecisionState_DECISION_STATE_PENDING {
-		s.note("asked; waiting for an answer to %s", d.GetId())
+		s.notef("asked; waiting for an answer to %s", d.GetId())
 		d, err = s.await(w, d.GetId(), news)
 	}
 	if err != nil {
@@ -140,7 +140,7 @@ func (c askCommand) work(s *session, title string) (w *beckon.Work, own *owner, 
 // leave takes the question back when nobody waits for it any more.
 func (c askCommand) leave(s *session, w *beckon.Work, own *owner, req *v1.RequestDecisionRequest) {
 	if c.Key != "" {
-		s.note("the question stays open; run the same command again to wait for its answer")
+		s.notef("the question stays open; run the same command again to wait for its answer")
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), 5*time.Second)
@@ -154,7 +154,7 @@ func (c askCommand) leave(s *session, w *beckon.Work, own *owner, req *v1.Reques
 		})
 	}
 	if err != nil {
-		s.note("the question could not be taken back: %v", err)
+		s.notef("the question could not be taken back: %v", err)
 	}
 	if own != nil {
 		_, _ = w.Fail(ctx, &v1.TaskFailure{Code: "interrupted", Text: "The program stopped waiting before there was an answer."})
@@ -168,12 +168,12 @@ func (c askCommand) finish(s *session, w *beckon.Work, own *owner, d *v1.Decisio
 	defer cancel()
 	if own == nil {
 		if err := w.AckAnswer(ctx, d.GetId()); err != nil && beckon.ReasonOf(err) != beckon.ReasonLeaseLost {
-			s.note("the answer could not be acknowledged: %v", err)
+			s.notef("the answer could not be acknowledged: %v", err)
 		}
 		return
 	}
 	if err := own.end(ctx, w, d); err != nil && beckon.ReasonOf(err) != "NOT_CLAIMABLE" {
-		s.note("the task of the question could not be closed: %v", err)
+		s.notef("the task of the question could not be closed: %v", err)
 	}
 }
 
@@ -230,12 +230,12 @@ func (s *session) asked(d *v1.Decision) error {
 	got := d.GetAnswer().GetItems()[0]
 	if !s.line.JSON {
 		if d.GetKind() == v1.DecisionKind_DECISION_KIND_TEXT {
-			s.say("%s", got.GetText())
+			s.sayf("%s", got.GetText())
 		} else {
-			s.say("%s", strings.Join(got.GetOptionIds(), ","))
+			s.sayf("%s", strings.Join(got.GetOptionIds(), ","))
 		}
 		if d.GetKind() != v1.DecisionKind_DECISION_KIND_TEXT && got.GetText() != "" {
-			s.note("with the words: %s", got.GetText())
+			s.notef("with the words: %s", got.GetText())
 		}
 	}
 	for _, id := range got.GetOptionIds() {

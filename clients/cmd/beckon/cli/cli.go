@@ -21,9 +21,9 @@ import (
 
 // commandLine is what can be typed.
 type commandLine struct {
-	Server  string `env:"BECKON_SERVER" help:"Base URL of the server; the profile or key file names it otherwise." placeholder:"URL"`
-	CAFile  string `env:"BECKON_CA_FILE" help:"PEM file with the certificate authority of the server." name:"ca-file" placeholder:"FILE"`
-	Profile string `env:"BECKON_PROFILE" help:"Which of this machine's installations to be." placeholder:"NAME"`
+	Server  string `env:"BECKON_SERVER"                                           help:"Base URL of the server; the profile or key file names it otherwise." placeholder:"URL"`
+	CAFile  string `env:"BECKON_CA_FILE"                                          help:"PEM file with the certificate authority of the server."              name:"ca-file"     placeholder:"FILE"`
+	Profile string `env:"BECKON_PROFILE"                                          help:"Which of this machine's installations to be."                        placeholder:"NAME"`
 	JSON    bool   `help:"Print JSON; one object a line where there are several." name:"json"`
 
 	Run   runCommand   `cmd:"" group:"For programs" help:"Run a command as a task: its output is kept, its end calls the person, and Stop reaches it."`
@@ -145,20 +145,20 @@ func (s *session) report(err error) int {
 	}
 	if e, ok := errors.AsType[exit](err); ok {
 		if e.text != "" {
-			s.note("%s", e.text)
+			s.notef("%s", e.text)
 		}
 		return e.code
 	}
 	if i, ok := errors.AsType[interrupted](context.Cause(s.ctx)); ok {
-		s.note("interrupted")
+		s.notef("interrupted")
 		return exitSignal + int(i.signal)
 	}
 	if s.line.JSON {
 		_ = s.print(errorViewOf(err))
 	}
-	s.note("%s", strings.TrimPrefix(err.Error(), "beckon: "))
+	s.notef("%s", strings.TrimPrefix(err.Error(), "beckon: "))
 	if hint := hintFor(err); hint != "" {
-		s.note("%s", hint)
+		s.notef("%s", hint)
 	}
 	if e, ok := errors.AsType[*beckon.Error](err); ok && e.Code == connect.CodeInvalidArgument {
 		return exitUsage
@@ -182,16 +182,16 @@ func hintFor(err error) string {
 	}
 }
 
-// note is for people, on standard error, so that output stays what was asked.
-func (s *session) note(format string, args ...any) {
+// notef is for people, on standard error, so that output stays what was asked.
+func (s *session) notef(format string, args ...any) {
 	text, _ := screen.Text(fmt.Sprintf(format, args...))
-	fmt.Fprintln(s.err, "beckon:", text)
+	_, _ = fmt.Fprintln(s.err, "beckon:", text) // nobody is left to tell
 }
 
-// say prints a line of the result; what comes from others is made safe.
-func (s *session) say(format string, args ...any) {
+// sayf prints a line of the result; what comes from others is made safe.
+func (s *session) sayf(format string, args ...any) {
 	text, _ := screen.Text(fmt.Sprintf(format, args...))
-	fmt.Fprintln(s.out, text)
+	_, _ = fmt.Fprintln(s.out, text)
 }
 
 // print writes the result as JSON. Control characters are escaped in it.
@@ -237,7 +237,7 @@ func (s *session) person() (*beckon.Person, error) {
 // readLine asks for one line. A context that ends leaves the read behind; the
 // process is about to end then.
 func (s *session) readLine(prompt string) (string, error) {
-	fmt.Fprint(s.err, prompt)
+	_, _ = fmt.Fprint(s.err, prompt)
 	type result struct {
 		text string
 		err  error
@@ -266,6 +266,6 @@ func (versionCommand) Run(s *session) error {
 	if s.line.JSON {
 		return s.print(map[string]string{"version": s.version})
 	}
-	s.say("beckon %s", s.version)
+	s.sayf("beckon %s", s.version)
 	return nil
 }

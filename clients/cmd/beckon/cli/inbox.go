@@ -59,7 +59,7 @@ func (c inboxCommand) Run(s *session) error {
 
 func (s *session) printInbox(v inboxView, tasks map[string]*v1.TaskHeader) {
 	if len(v.Decisions) == 0 {
-		s.say("Nothing waits for an answer.")
+		s.sayf("Nothing waits for an answer.")
 	}
 	for _, d := range v.Decisions {
 		line := fmt.Sprintf("%s  %s", d.ID, oneLine(d.Title))
@@ -69,10 +69,10 @@ func (s *session) printInbox(v inboxView, tasks map[string]*v1.TaskHeader) {
 		if d.State == "pending" && !d.ExpireTime.IsZero() {
 			line += "  until " + clock(d.ExpireTime)
 		}
-		s.say("%s", line)
+		s.sayf("%s", line)
 	}
 	if len(v.Threads) > 0 {
-		s.say("")
+		s.sayf("")
 	}
 	for _, t := range v.Threads {
 		unread := " "
@@ -83,7 +83,7 @@ func (s *session) printInbox(v inboxView, tasks map[string]*v1.TaskHeader) {
 		if last := tasks[t.LastTaskID]; last != nil {
 			state = taskWord(word(last.GetPhase()), holdWord(last.GetHold()))
 		}
-		s.say("%s %s  %-10s %s", unread, t.ID, state, oneLine(t.Title))
+		s.sayf("%s %s  %-10s %s", unread, t.ID, state, oneLine(t.Title))
 	}
 }
 
@@ -107,7 +107,7 @@ func oneLine(text string) string {
 }
 
 type stopCommand struct {
-	ID     string `arg:"" help:"The task." name:"id"`
+	ID     string `arg:""                                      help:"The task." name:"id"`
 	Reason string `help:"Why, for the agent and the timeline."`
 }
 
@@ -133,11 +133,11 @@ func (c stopCommand) Run(s *session) error {
 	}
 	switch res.GetOutcome() {
 	case v1.StopOutcome_STOP_OUTCOME_STOPPED:
-		s.say("Stopped. Nothing was running.")
+		s.sayf("Stopped. Nothing was running.")
 	case v1.StopOutcome_STOP_OUTCOME_STOPPING:
-		s.say("Stopping: its worker was told. What it had begun may still end.")
+		s.sayf("Stopping: its worker was told. What it had begun may still end.")
 	default:
-		s.say("It had already finished: %s.", v.Task.Phase)
+		s.sayf("It had already finished: %s.", v.Task.Phase)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 )
 
 type claimCommand struct {
-	URL   string `arg:"" help:"The whole link, https://server/claim#bk_own_…; quote it." name:"url"`
+	URL   string `arg:""                                                                     help:"The whole link, https://server/claim#bk_own_…; quote it."   name:"url"`
 	Label string `help:"How you will know this terminal; the name of the machine otherwise."`
 }
 
@@ -45,13 +45,13 @@ func (s *session) joined(p *beckon.Person, path string) error {
 	if s.line.JSON {
 		return s.print(joinedView{"joined", p.AccountID(), p.InstallationID(), p.ServerID(), path})
 	}
-	s.say("This terminal is %s of account %s.", p.InstallationID(), p.AccountID())
-	s.note("its key is in %s; whoever can read that file can act as this terminal", path)
+	s.sayf("This terminal is %s of account %s.", p.InstallationID(), p.AccountID())
+	s.notef("its key is in %s; whoever can read that file can act as this terminal", path)
 	return nil
 }
 
 type pairCommand struct {
-	Code  string `arg:"" help:"The eight characters that a device of the account shows; left out, this terminal shows them." optional:""`
+	Code  string `arg:""                                               help:"The eight characters that a device of the account shows; left out, this terminal shows them." optional:""`
 	Label string `help:"With a code: how you will know this terminal."`
 }
 
@@ -90,7 +90,7 @@ func (c pairCommand) offer(s *session, p *beckon.Person) error {
 	if s.line.JSON {
 		err = s.print(offerView{"offered", offer.ID, offer.Code, offer.Secret, offer.ServerID, offer.ExpireTime})
 	} else {
-		s.say("On the new device, type this code within two minutes:\n\n    %s\n", offer.Code)
+		s.sayf("On the new device, type this code within two minutes:\n\n    %s\n", offer.Code)
 	}
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (c pairCommand) offer(s *session, p *beckon.Person) error {
 			return err
 		}
 	}
-	s.note("a device asks to join: %q (%s)", device.GetLabel(), word(device.GetPlatform()))
+	s.notef("a device asks to join: %q (%s)", device.GetLabel(), word(device.GetPlatform()))
 	digits, err := s.readLine("Type the four digits it shows: ")
 	if err != nil {
 		return err
@@ -116,7 +116,7 @@ func (c pairCommand) offer(s *session, p *beckon.Person) error {
 	if s.line.JSON {
 		return s.print(deviceEvent{"confirmed", deviceViewOf(installation, p.InstallationID())})
 	}
-	s.say("%q is in, as %s.", installation.GetLabel(), installation.GetId())
+	s.sayf("%q is in, as %s.", installation.GetLabel(), installation.GetId())
 	return nil
 }
 
@@ -142,7 +142,7 @@ func (c pairCommand) redeem(s *session) error {
 	if s.line.JSON {
 		err = s.print(digitsView{Event: "digits", Digits: joining.Digits(), ExpireTime: joining.ExpireTime()})
 	} else {
-		s.say("On the device that showed the code, type these digits:\n\n    %s\n", joining.Digits())
+		s.sayf("On the device that showed the code, type these digits:\n\n    %s\n", joining.Digits())
 	}
 	if err != nil {
 		return err
@@ -157,7 +157,7 @@ func (c pairCommand) redeem(s *session) error {
 
 type unlockCommand struct {
 	Terminal string `arg:"" help:"Another terminal to unlock; left out, this one asks." optional:""`
-	Digits   string `arg:"" help:"The digits that the other terminal shows." optional:""`
+	Digits   string `arg:"" help:"The digits that the other terminal shows."            optional:""`
 }
 
 type unlockedView struct {
@@ -185,7 +185,7 @@ func (c unlockCommand) Run(s *session) error {
 	if s.line.JSON {
 		return s.print(unlockedView{"unlocked", at(res.GetUnlockEndTime())})
 	}
-	s.say("Unlocked until %s.", clock(at(res.GetUnlockEndTime())))
+	s.sayf("Unlocked until %s.", clock(at(res.GetUnlockEndTime())))
 	return nil
 }
 
@@ -197,13 +197,13 @@ func (unlockCommand) ask(s *session, p *beckon.Person) error {
 	if s.line.JSON {
 		return s.print(digitsView{"digits", res.GetDigits(), p.InstallationID(), at(res.GetExpireTime())})
 	}
-	s.say("On another of your devices, unlock this terminal with these digits, within two minutes:\n\n    %s\n", res.GetDigits())
-	s.note("this terminal is %s", p.InstallationID())
+	s.sayf("On another of your devices, unlock this terminal with these digits, within two minutes:\n\n    %s\n", res.GetDigits())
+	s.notef("this terminal is %s", p.InstallationID())
 	return nil
 }
 
 type settingsCommand struct {
-	ContentLevel string `enum:",ids,title,full" default:"" help:"How much a push may show to whoever sees the screen: ids, title or full." placeholder:"LEVEL"`
+	ContentLevel string `default:"" enum:",ids,title,full" help:"How much a push may show to whoever sees the screen: ids, title or full." placeholder:"LEVEL"`
 }
 
 type settingsView struct {
@@ -224,7 +224,7 @@ func (c settingsCommand) Run(s *session) error {
 	if s.line.JSON {
 		return s.print(settingsView{word(settings.GetContentLevel())})
 	}
-	s.say("content level: %s", word(settings.GetContentLevel()))
+	s.sayf("content level: %s", word(settings.GetContentLevel()))
 	return nil
 }
 
@@ -255,7 +255,7 @@ func (c devicesCommand) Run(s *session) error {
 		if _, err := p.Installations.RevokeInstallation(s.ctx, &v1.RevokeInstallationRequest{InstallationId: c.Revoke}); err != nil {
 			return err
 		}
-		s.note("%s is out", c.Revoke)
+		s.notef("%s is out", c.Revoke)
 		if c.Revoke == p.InstallationID() {
 			return nil
 		}
@@ -276,7 +276,7 @@ func (c devicesCommand) Run(s *session) error {
 		if v.This {
 			mark = "  (this one)"
 		}
-		s.say("%s  %-9s %-9s %s%s", v.ID, v.Platform, v.State, v.Label, mark)
+		s.sayf("%s  %-9s %-9s %s%s", v.ID, v.Platform, v.State, v.Label, mark)
 	}
 	return nil
 }

@@ -27,12 +27,12 @@ const startTimeout = 30 * time.Second
 
 type runCommand struct {
 	Title     string        `help:"What the person sees; the command line otherwise."`
-	Thread    string        `help:"Thread to continue." placeholder:"ID"`
-	KeyFile   string        `help:"File with the agent's key." type:"path" placeholder:"FILE"`
-	Lease     time.Duration `default:"60s" help:"How long the server may hear nothing before it gives the task up, 30s to 300s."`
-	Report    time.Duration `default:"60s" help:"How long to go on trying to tell the server how the command ended."`
-	KillAfter time.Duration `default:"10s" help:"What the command gets to end by itself after a stop."`
-	Command   []string      `arg:"" help:"The command with its arguments, after '--'." passthrough:""`
+	Thread    string        `help:"Thread to continue."                               placeholder:"ID"`
+	KeyFile   string        `help:"File with the agent's key."                        placeholder:"FILE"                                                                    type:"path"`
+	Lease     time.Duration `default:"60s"                                            help:"How long the server may hear nothing before it gives the task up, 30s to 300s."`
+	Report    time.Duration `default:"60s"                                            help:"How long to go on trying to tell the server how the command ended."`
+	KillAfter time.Duration `default:"10s"                                            help:"What the command gets to end by itself after a stop."`
+	Command   []string      `arg:""                                                   help:"The command with its arguments, after '--'."                                    passthrough:""`
 }
 
 // Help is shown under the line about the command.
@@ -112,7 +112,7 @@ func (r *running) run(path string) error {
 	if err := r.begin(); err != nil {
 		return err
 	}
-	defer os.RemoveAll(r.dir)
+	defer func() { _ = os.RemoveAll(r.dir) }()
 	keep := r.work.KeepAlive(r.ctx)
 	defer keep.Close()
 	r.event("started", nil)

@@ -12,7 +12,7 @@ import (
 )
 
 type showCommand struct {
-	ID    string `arg:"" help:"A decision (dec_…), a task (tsk_…) or a thread (thr_…)." name:"id"`
+	ID    string `arg:""       help:"A decision (dec_…), a task (tsk_…) or a thread (thr_…)."           name:"id"`
 	Items int32  `default:"50" help:"Of a thread or task: how many items of the timeline, at most 200."`
 }
 
@@ -51,17 +51,17 @@ func (c showCommand) task(s *session, p *beckon.Person) error {
 	if s.line.JSON {
 		return s.print(v)
 	}
-	s.say("%s\n%s  %s", oneLine(v.Title), v.ID, taskWord(v.Phase, v.Hold))
+	s.sayf("%s\n%s  %s", oneLine(v.Title), v.ID, taskWord(v.Phase, v.Hold))
 	switch {
 	case v.Failure != "":
-		s.say("failed: %s\n%s", v.Failure, v.Text)
+		s.sayf("failed: %s\n%s", v.Failure, v.Text)
 	case v.Summary != "":
-		s.say("%s\n%s", v.Summary, v.Body)
+		s.sayf("%s\n%s", v.Summary, v.Body)
 	case v.Progress != "":
-		s.say("%s", v.Progress)
+		s.sayf("%s", v.Progress)
 	}
 	for _, d := range v.Decisions {
-		s.say("%s  %-10s %s", d.ID, d.State, oneLine(d.Title))
+		s.sayf("%s  %-10s %s", d.ID, d.State, oneLine(d.Title))
 	}
 	return c.thread(s, p, v.ThreadID, v.ID)
 }
@@ -88,10 +88,10 @@ func (c showCommand) thread(s *session, p *beckon.Person, id, task string) error
 		if s.line.JSON {
 			return s.print(v)
 		}
-		s.say("%s\n%s", oneLine(v.Title), v.ID)
+		s.sayf("%s\n%s", oneLine(v.Title), v.ID)
 	}
 	if items.GetMore() {
-		s.say("… earlier items are left out; see --items")
+		s.sayf("… earlier items are left out; see --items")
 	}
 	for _, it := range items.GetItems() {
 		if task == "" || it.GetTaskId() == task {
@@ -103,18 +103,18 @@ func (c showCommand) thread(s *session, p *beckon.Person, id, task string) error
 
 func (s *session) showItem(it *v1.Item) {
 	if it.GetKind() != v1.ItemKind_ITEM_KIND_OUTPUT {
-		s.say("── %s, %s, %s", word(it.GetRole()), word(it.GetKind()), clock(at(it.GetCreateTime())))
+		s.sayf("── %s, %s, %s", word(it.GetRole()), word(it.GetKind()), clock(at(it.GetCreateTime())))
 	}
 	for _, part := range it.GetParts() {
 		o := part.GetOutput()
 		if o == nil {
-			s.say("%s", part.GetText())
+			s.sayf("%s", part.GetText())
 			continue
 		}
 		if o.GetOmittedBytes() > 0 {
-			s.say("… %s were not kept …", bytesWord(o.GetOmittedBytes()))
+			s.sayf("… %s were not kept …", bytesWord(o.GetOmittedBytes()))
 		}
-		fmt.Fprint(s.out, screen.Output(o.GetData()))
+		_, _ = fmt.Fprint(s.out, screen.Output(o.GetData()))
 	}
 }
 
@@ -130,7 +130,7 @@ func (s *session) showDecision(d *v1.Decision) error {
 // printDecision prints a card, nothing cut. What the server knows stands first;
 // the agent's own words follow behind a mark, since it may say what it likes.
 func (s *session) printDecision(v decisionView) {
-	s.say("%s  %s", v.ID, v.State)
+	s.sayf("%s  %s", v.ID, v.State)
 	s.fact("agent", v.AgentID)
 	if v.Class != nil {
 		s.fact("class", classWord(*v.Class, v.Items))
@@ -146,10 +146,10 @@ func (s *session) printDecision(v decisionView) {
 	s.printAsked(v)
 	for _, it := range v.Items {
 		if len(v.Items) > 1 {
-			s.say("for %s:", oneLine(it.ID))
+			s.sayf("for %s:", oneLine(it.ID))
 		}
 		for _, o := range it.Options {
-			s.say("  [%s]  %s", oneLine(o.ID), oneLine(o.Label))
+			s.sayf("  [%s]  %s", oneLine(o.ID), oneLine(o.Label))
 		}
 	}
 	s.printEnd(v)
@@ -157,7 +157,7 @@ func (s *session) printDecision(v decisionView) {
 
 // fact prints one line that the server vouches for.
 func (s *session) fact(label, value string) {
-	s.say("  %-14s %s", oneLine(label)+":", strings.ReplaceAll(value, "\n", "\n                 "))
+	s.sayf("  %-14s %s", oneLine(label)+":", strings.ReplaceAll(value, "\n", "\n                 "))
 }
 
 // printAsked prints the agent's words, and how many characters an eye would
@@ -173,25 +173,25 @@ func (s *session) printAsked(v decisionView) {
 		words = append(words, v.AgentReason)
 	}
 	shown, hidden := screen.Text(strings.Join(words, "\n"))
-	s.say("the agent says; nobody has checked its words:")
+	s.sayf("the agent says; nobody has checked its words:")
 	for line := range strings.SplitSeq(shown, "\n") {
-		s.say("│ %s", line)
+		s.sayf("│ %s", line)
 	}
 	if hidden > 0 {
-		s.say("│ (%d hidden characters)", hidden)
+		s.sayf("│ (%d hidden characters)", hidden)
 	}
 }
 
 // printEnd prints how a decision was closed.
 func (s *session) printEnd(v decisionView) {
 	if v.Answer != nil {
-		s.say("answered by %s (%s), %s", oneLine(v.Answer.Installation), v.Answer.Surface, ago(v.Answer.AnswerTime))
+		s.sayf("answered by %s (%s), %s", oneLine(v.Answer.Installation), v.Answer.Surface, ago(v.Answer.AnswerTime))
 		for _, it := range v.Answer.Items {
-			s.say("  %s: %s %s", oneLine(it.ItemID), oneLine(strings.Join(it.Options, ", ")), it.Text)
+			s.sayf("  %s: %s %s", oneLine(it.ItemID), oneLine(strings.Join(it.Options, ", ")), it.Text)
 		}
 	}
 	if v.CloseReason != "" {
-		s.say("%s", v.CloseReason)
+		s.sayf("%s", v.CloseReason)
 	}
 }
 

@@ -41,7 +41,7 @@ func (r *running) watch(keep *beckon.KeepAlive) outcome {
 				r.process.group(syscall.SIGKILL) // what it started is stopped too
 			}
 			if r.process.leftBehind() {
-				r.note("something the command started is still running; its output is not followed")
+				r.notef("something the command started is still running; its output is not followed")
 			}
 			return r.process.outcome()
 		case got := <-r.signals:
@@ -58,7 +58,7 @@ func (r *running) watch(keep *beckon.KeepAlive) outcome {
 				kill = r.stop(&v1.Hold{Reason: "the person took the task or the agent away"})
 			}
 		case <-kill:
-			r.note("it did not end within %v, so it is killed", r.command.KillAfter)
+			r.notef("it did not end within %v, so it is killed", r.command.KillAfter)
 			r.process.group(syscall.SIGKILL)
 			kill = make(chan time.Time) // once is enough
 		}
@@ -69,9 +69,9 @@ func (r *running) watch(keep *beckon.KeepAlive) outcome {
 func (r *running) stop(hold *v1.Hold) <-chan time.Time {
 	r.stopped = hold
 	if reason := hold.GetReason(); reason != "" {
-		r.note("stopped: %s", oneLine(reason))
+		r.notef("stopped: %s", oneLine(reason))
 	} else {
-		r.note("stopped by the person")
+		r.notef("stopped by the person")
 	}
 	r.process.group(syscall.SIGTERM)
 	return time.After(r.command.KillAfter)
@@ -90,7 +90,7 @@ func (r *running) gaveUp(ctx context.Context, err error) bool {
 		res.GetTask().GetPhase() == v1.TaskPhase_TASK_PHASE_CANCELED {
 		return true
 	}
-	r.note("the server has given this task up (%v); the command goes on, but its end will not be recorded", err)
+	r.notef("the server has given this task up (%v); the command goes on, but its end will not be recorded", err)
 	return false
 }
 
@@ -161,7 +161,7 @@ func (s *shipper) add(chunks []capture.Chunk) {
 func (r *running) report(keep *beckon.KeepAlive, result outcome) {
 	defer keep.Close()
 	if _, omitted := r.log.Counts(); omitted > 0 {
-		r.note("of its output, %s in the middle were not kept", bytesWord(omitted))
+		r.notef("of its output, %s in the middle were not kept", bytesWord(omitted))
 	}
 	ctx, cancel := context.WithTimeout(r.ctx, r.command.Report)
 	defer cancel()
@@ -174,9 +174,9 @@ func (r *running) report(keep *beckon.KeepAlive, result outcome) {
 	r.ship.send(ctx)
 	switch {
 	case r.ship.refused != nil && r.lost == nil:
-		r.note("the server did not take all of its output: %v", r.ship.refused)
+		r.notef("the server did not take all of its output: %v", r.ship.refused)
 	case len(r.ship.waiting) > 0:
-		r.note("the last of its output did not reach the server")
+		r.notef("the last of its output did not reach the server")
 	}
 	err := r.end(ctx, result)
 	for n := 0; err != nil && ctx.Err() == nil && again(err); n++ {
@@ -186,7 +186,7 @@ func (r *running) report(keep *beckon.KeepAlive, result outcome) {
 		err = r.end(ctx, result)
 	}
 	if err != nil && (r.stopped == nil || r.lost == nil) {
-		r.note("the server could not be told how it ended: %v", err)
+		r.notef("the server could not be told how it ended: %v", err)
 	}
 }
 
