@@ -17,7 +17,9 @@ func Table() map[string]Row {
 	agents := []Kind{Agent}
 	workers := []Kind{Agent, TaskToken}
 	readers := []Kind{Installation, Probation, Agent, TaskToken}
-	anyone := Kinds[:]
+	// The secret in the request is the credential; one that knows who calls
+	// besides has lost its way.
+	nobody := []Kind{Anonymous}
 	const v = "/beckon.v1."
 	return map[string]Row{
 		v + "AccountService/GetAccount":     {Kinds: people},
@@ -46,11 +48,11 @@ func Table() map[string]Row {
 		v + "ItemService/AppendItems": {Kinds: workers},
 		v + "ItemService/ListItems":   {Kinds: readers},
 
-		v + "PairingService/ClaimServer":    {Kinds: anyone},
+		v + "PairingService/ClaimServer":    {Kinds: nobody},
 		v + "PairingService/OfferPairing":   {Kinds: full, Verified: true},
-		v + "PairingService/RedeemPairing":  {Kinds: anyone},
+		v + "PairingService/RedeemPairing":  {Kinds: nobody},
 		v + "PairingService/ConfirmPairing": {Kinds: full, Verified: true},
-		v + "PairingService/GetPairing":     {Kinds: anyone},
+		v + "PairingService/GetPairing":     {Kinds: []Kind{Anonymous, Installation}},
 		v + "PairingService/RequestUnlock":  {Kinds: full},
 		v + "PairingService/UnlockTerminal": {Kinds: full, Verified: true},
 
@@ -74,7 +76,7 @@ func Table() map[string]Row {
 		v + "ThreadService/SendMessage": {Kinds: people},
 		v + "ThreadService/MarkRead":    {Kinds: people},
 
-		v + "TokenService/RefreshToken": {Kinds: anyone},
+		v + "TokenService/RefreshToken": {Kinds: nobody},
 		v + "TokenService/Elevate":      {Kinds: full},
 	}
 }
