@@ -394,3 +394,18 @@ func waitForPort(t *testing.T, s *running) {
 	check(t, err)
 	check(t, answer.Body.Close())
 }
+
+// A connection that a client keeps in stock does not hold up the end.
+func TestGoingAway_UnusedConnection(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	conn, err := net.Dial("tcp", s.Addr().String())
+	check(t, err)
+	defer func() { _ = conn.Close() }()
+	claim(t, s, transports(t)[0].connect(t, s)) // the server has taken the first one by now
+	began := time.Now()
+	check(t, s.stop())
+	if took := time.Since(began); took > 4*time.Second {
+		t.Error("the server took", took, "to end")
+	}
+}

@@ -37,6 +37,7 @@ type Server struct {
 	log   *slog.Logger
 
 	http    *http.Server
+	unused  *unused
 	port    net.Listener
 	admin   *http.Server
 	socket  net.Listener
@@ -119,6 +120,8 @@ func (s *Server) listen(ctx context.Context, mux http.Handler) error {
 	var base context.Context
 	base, s.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.http = newHTTP(base, s.cfg.Config, http.MaxBytesHandler(guard(mux, s.url), rpc.BodyBytes))
+	s.unused = newUnused()
+	s.http.ConnState = s.unused.observe
 	if s.socket, err = admin.Listen(ctx, s.cfg.Socket()); err != nil {
 		return err
 	}
@@ -199,6 +202,8 @@ func (s *Server) serve(ctx context.Context) error {
 	s.stop(connect.NewError(connect.CodeUnavailable, "going away"))
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 	defer cancel()
+	_ = s.port.Close() // no more come; Shutdown closes it once more
+	s.unused.close()
 	if s.http.Shutdown(within) != nil {
 		err = errors.Join(err, s.http.Close())
 	}

@@ -23,7 +23,8 @@ func smallDisk(t *testing.T, size int) (root string) {
 		t.Skipf("cannot mount a small disk, which needs root and CAP_SYS_ADMIN: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := syscall.Unmount(root, 0); err != nil {
+		// Detached: a child that another test forks may still hold a file of it.
+		if err := syscall.Unmount(root, syscall.MNT_DETACH); err != nil {
 			t.Errorf("unmount: %v", err)
 		}
 	})
