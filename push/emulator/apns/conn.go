@@ -96,8 +96,7 @@ func (c *conn) serve(ctx context.Context) {
 	for err == nil {
 		err = c.readFrame(ctx)
 	}
-	var broken http2.ConnectionError
-	if errors.As(err, &broken) {
+	if broken, ok := errors.AsType[http2.ConnectionError](err); ok {
 		c.write(func() error { return c.framer.WriteGoAway(c.lastID, http2.ErrCode(broken), nil) })
 	}
 	c.mu.Lock()

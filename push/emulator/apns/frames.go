@@ -11,8 +11,7 @@ import (
 // readFrame reads one frame and does what it asks. An error ends the connection.
 func (c *conn) readFrame(ctx context.Context) error {
 	f, err := c.framer.ReadFrame()
-	var bad http2.StreamError
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[http2.StreamError](err); ok {
 		c.reset(bad.StreamID, bad.Code)
 		return nil
 	}
@@ -213,15 +212,12 @@ func (c *conn) reset(id uint32, code http2.ErrCode) {
 	c.write(func() error { return c.framer.WriteRSTStream(id, code) })
 }
 
-// drop forgets a stream, so that the client may open another, and reports whether
-// it was there.
-func (c *conn) drop(id uint32) bool {
+// drop forgets a stream, if it is there, so that the client may open another.
+func (c *conn) drop(id uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	st, ok := c.streams[id]
-	if ok {
+	if st, ok := c.streams[id]; ok {
 		st.cancel()
 		delete(c.streams, id)
 	}
-	return ok
 }

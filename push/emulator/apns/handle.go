@@ -107,6 +107,7 @@ func errorBody(reason Reason, at int64, strict []string) []byte {
 		body.Timestamp = at
 	case EmulatorStrict:
 		body.Strict = strict
+	default: // Apple says nothing but the reason
 	}
 	out, err := json.Marshal(body)
 	if err != nil {

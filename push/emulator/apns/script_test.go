@@ -317,7 +317,7 @@ func TestLog_OneLineARequest(t *testing.T) {
 	b.Close()
 
 	var got []apns.Record
-	for _, line := range strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSuffix(out.String(), "\n"), "\n") {
 		var rec apns.Record
 		if err := json.Unmarshal([]byte(line), &rec); err != nil {
 			t.Fatalf("%v in %s", err, line)

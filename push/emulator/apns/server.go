@@ -134,7 +134,7 @@ func listen(ctx context.Context, addrs map[Env]string) (map[Env]net.Listener, er
 		}
 		var lc net.ListenConfig
 		l, err := lc.Listen(ctx, "tcp", addr)
-		if err == nil && !l.Addr().(*net.TCPAddr).IP.IsLoopback() {
+		if err == nil && !loopback(l.Addr()) {
 			_ = l.Close()
 			err = ErrNotLoopback
 		}
@@ -147,6 +147,11 @@ func listen(ctx context.Context, addrs map[Env]string) (map[Env]net.Listener, er
 		open[env] = l
 	}
 	return open, nil
+}
+
+func loopback(a net.Addr) bool {
+	tcp, ok := a.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
 }
 
 // accept serves one host and returns when its listener and all its connections are
@@ -163,7 +168,7 @@ func (s *Server) accept(ctx context.Context, env Env, l net.Listener) {
 			return
 		}
 		s.mu.Lock()
-		c := newConn(s, env, len(s.conns)+1, nc.(*tls.Conn))
+		c := newConn(s, env, len(s.conns)+1, nc.(*tls.Conn)) //nolint:forcetypeassert // a TLS listener gives nothing else
 		s.conns = append(s.conns, c)
 		s.mu.Unlock()
 		s.running.Go(func() { c.serve(ctx) })

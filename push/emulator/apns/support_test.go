@@ -206,7 +206,7 @@ func (s *sender) try(ctx context.Context, p *push) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }()
 	body, err := io.ReadAll(res.Body)
 	if err != nil {
 		return reply{}, err

@@ -36,7 +36,7 @@ func (b *bench) dial() *wire {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.t.Cleanup(func() { nc.Close() })
+	b.t.Cleanup(func() { _ = nc.Close() })
 	if err := nc.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
 		b.t.Fatal(err)
 	}

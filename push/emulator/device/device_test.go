@@ -23,8 +23,6 @@ func alert(id, tag string) device.Notification {
 	return device.Notification{ID: id, App: app, Tag: tag, Alert: true, Title: "title " + id}
 }
 
-func number(n int) *int { return &n }
-
 // step is one thing that happens to a phone.
 type step func(*device.Device)
 
@@ -33,7 +31,7 @@ func deliver(n device.Notification) step { return func(d *device.Device) { d.Del
 func TestDevice_Screen(t *testing.T) {
 	t.Parallel()
 	quiet := func(n device.Notification) device.Notification { n.Level = device.Passive; return n }
-	badge := func(n device.Notification, to int) device.Notification { n.Badge = number(to); return n }
+	badge := func(n device.Notification, to int) device.Notification { n.Badge = new(to); return n }
 	for name, tc := range map[string]struct {
 		steps  []step
 		kinds  []device.Kind
@@ -83,7 +81,7 @@ func TestDevice_Screen(t *testing.T) {
 		"badge 0 clears all that was delivered": {
 			steps: []step{
 				deliver(alert("1", "a")), deliver(alert("2", "b")),
-				deliver(device.Notification{ID: "3", App: app, Badge: number(0)}),
+				deliver(device.Notification{ID: "3", App: app, Badge: new(0)}),
 			},
 			kinds: []device.Kind{device.Rang, device.Rang, device.Badged, device.Removed, device.Removed}, rings: 2,
 		},
@@ -93,7 +91,7 @@ func TestDevice_Screen(t *testing.T) {
 			shown: []string{"title 2"}, rings: 2,
 		},
 		"a badge alone shows nothing": {
-			steps: []step{deliver(device.Notification{ID: "1", App: app, Badge: number(2)})},
+			steps: []step{deliver(device.Notification{ID: "1", App: app, Badge: new(2)})},
 			kinds: []device.Kind{device.Badged}, badge: 2,
 		},
 		"a background push shows nothing": {
@@ -293,7 +291,7 @@ func TestDevice_LogIsMachineReadable(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6789, time.UTC)
 	d, _ := phone(t, device.Config{Name: "Ann's phone", Log: &out, Now: func() time.Time { return at }})
 	n := alert("1", "a")
-	n.Badge = number(2)
+	n.Badge = new(2)
 	d.Deliver(n)
 	var got []device.Event
 	for dec := json.NewDecoder(&out); dec.More(); {
@@ -305,7 +303,7 @@ func TestDevice_LogIsMachineReadable(t *testing.T) {
 	}
 	at = at.Truncate(time.Microsecond)
 	want := []device.Event{
-		{Seq: 0, Time: at, Device: "Ann's phone", App: app, Kind: device.Badged, Badge: number(2)},
+		{Seq: 0, Time: at, Device: "Ann's phone", App: app, Kind: device.Badged, Badge: new(2)},
 		{
 			Seq: 1, Time: at, Device: "Ann's phone", App: app, Kind: device.Rang,
 			Key: "a", ID: "1", Tag: "a", Title: "title 1", Level: device.Active,
