@@ -27,21 +27,21 @@ func ownAccount(p policy.Principal, kind, id string) (string, error) {
 	return account, err
 }
 
-// linkOf is the link by which an agent works in this account, if it is alive
-// and has the scope. An agent without any link learns nothing: what it asks
-// for does not exist for it.
-func linkOf(tx *store.Read, agent string, scope store.AgentScope) (store.AgentLink, error) {
+// linked refuses an agent whose link to this account is not alive or lacks the
+// scope. An agent without any link learns nothing: what it asks for does not
+// exist for it.
+func linked(tx *store.Read, agent string, scope store.AgentScope) error {
 	link, err := tx.Link(agent)
 	if err != nil {
-		return link, err
+		return err
 	}
 	if link.Revoked {
-		return link, ErrRevoked
+		return ErrRevoked
 	}
 	if !slices.Contains(link.Scopes, scope) {
-		return link, ErrScope
+		return ErrScope
 	}
-	return link, nil
+	return nil
 }
 
 // workTask reads a task for the program that works on it.
@@ -53,8 +53,7 @@ func workTask(tx *store.Read, p policy.Principal, id string, scope store.AgentSc
 	if !p.Works(s.Agent, s.ID) {
 		return s, store.ErrNotFound
 	}
-	_, err = linkOf(tx, s.Agent, scope)
-	return s, err
+	return s, linked(tx, s.Agent, scope)
 }
 
 // readTask reads a task for whoever may see it: its person, or its agent.
@@ -90,24 +89,24 @@ func device(tx *store.Read, p policy.Principal) (store.Installation, error) {
 	return inst, nil
 }
 
-// verified reads the calling installation for a change of the account itself:
+// verified lets the calling installation make a change of the account itself:
 // past probation, and the person present (S3), which the first minutes after a
 // claim count as.
-func verified(tx *store.Read, p policy.Principal) (store.Installation, error) {
+func verified(tx *store.Read, p policy.Principal) error {
 	inst, err := device(tx, p)
 	if err != nil {
-		return inst, err
+		return err
 	}
 	now := tx.Now()
 	if !inst.Full(now) {
-		return inst, ErrWrongPrincipal
+		return ErrWrongPrincipal
 	}
 	if now.Before(inst.FullUntil) || now.Before(inst.ElevatedUntil) {
-		return inst, nil
+		return nil
 	}
 	needed := decision.StepVerified
 	if len(inst.ApprovalKey) == 0 {
 		needed = decision.StepOtherDevice
 	}
-	return inst, &StepUpError{Needed: needed}
+	return &StepUpError{Needed: needed}
 }

@@ -58,7 +58,7 @@ func (a *App) judgeDigits(tx *store.Tx, o store.Offer, digits credential.Secret)
 	case o.State == store.OfferConfirmed && right:
 		return nil, nil
 	case over(o, tx.Now()):
-		_, err = killOffer(tx, o, "expired")
+		err = killOffer(tx, o, "expired")
 	case o.State != store.OfferRedeemed:
 		// Nobody has digits to show, or it is too late: nothing to count.
 	case right:
@@ -67,7 +67,7 @@ func (a *App) judgeDigits(tx *store.Tx, o store.Offer, digits credential.Secret)
 		if o.Tries++; o.Tries < a.limits.DigitTries {
 			return ErrBadSecret, tx.PutOffer(o)
 		}
-		_, err = killOffer(tx, o, "wrong_digits")
+		err = killOffer(tx, o, "wrong_digits")
 	}
 	return ErrBadSecret, err
 }

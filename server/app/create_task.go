@@ -89,7 +89,7 @@ func (a *App) targetAccount(ctx context.Context, p policy.Principal, named strin
 }
 
 func (a *App) createTask(tx *store.Tx, p policy.Principal, c CreateTask) (CreateTaskResult, error) {
-	if _, err := linkOf(tx.Read, c.Agent, store.ScopeTaskCreate); err != nil {
+	if err := linked(tx.Read, c.Agent, store.ScopeTaskCreate); err != nil {
 		return CreateTaskResult{}, err
 	}
 	th, err := a.threadFor(tx, p, c)

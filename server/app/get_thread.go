@@ -46,7 +46,7 @@ func (a *App) viewThread(ctx context.Context, p policy.Principal, id string, fn 
 		if p.Person() {
 			return fn(tx, th)
 		}
-		if _, err := linkOf(tx, p.Agent, store.ScopeReadOwn); err != nil {
+		if err := linked(tx, p.Agent, store.ScopeReadOwn); err != nil {
 			return err
 		}
 		if p.Kind == policy.TaskToken {

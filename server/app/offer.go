@@ -18,10 +18,10 @@ func over(o store.Offer, now time.Time) bool {
 
 // killOffer ends an offer for good. Why stays in the audit, since whoever used
 // a stolen code has left a trace here.
-func killOffer(tx *store.Tx, o store.Offer, why string) (store.Offer, error) {
+func killOffer(tx *store.Tx, o store.Offer, why string) error {
 	o.State = store.OfferDead
 	if err := tx.PutOffer(o); err != nil {
-		return o, err
+		return err
 	}
-	return o, tx.Audit(actorServer, "pairing.dead", o.ID, why)
+	return tx.Audit(actorServer, "pairing.dead", o.ID, why)
 }

@@ -84,7 +84,7 @@ func (a *App) sweepOffers(tx *store.Tx) (open int, err error) {
 			err = tx.DeleteOffer(o)
 		case !undecided(o):
 		case over(o, tx.Now()):
-			_, err = killOffer(tx, o, "expired")
+			err = killOffer(tx, o, "expired")
 		default:
 			open++
 		}

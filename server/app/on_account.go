@@ -26,7 +26,7 @@ func (a *App) onAccount(ctx context.Context, p policy.Principal, fn func(*store.
 // present; which it is not until the device shows it.
 func (a *App) onAccountVerified(ctx context.Context, p policy.Principal, fn func(*store.Tx, store.Installation) error) error {
 	return a.onAccount(ctx, p, func(tx *store.Tx, inst store.Installation) error {
-		if _, err := verified(tx.Read, p); err != nil {
+		if err := verified(tx.Read, p); err != nil {
 			return err
 		}
 		return fn(tx, inst)

@@ -119,14 +119,14 @@ func judgeRedeem(tx *store.Tx, o store.Offer, presented presentedSecret) (refuse
 	case !undecided(o):
 		return ErrBadSecret, nil
 	case over(o, tx.Now()):
-		_, err = killOffer(tx, o, "expired")
+		err = killOffer(tx, o, "expired")
 	case !right:
 		if o.WrongSecrets++; o.WrongSecrets < wrongSecrets {
 			return ErrBadSecret, tx.PutOffer(o)
 		}
-		_, err = killOffer(tx, o, "wrong_secrets")
+		err = killOffer(tx, o, "wrong_secrets")
 	case o.State == store.OfferRedeemed:
-		_, err = killOffer(tx, o, "redeemed_twice")
+		err = killOffer(tx, o, "redeemed_twice")
 	default:
 		return nil, nil
 	}

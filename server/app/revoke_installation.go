@@ -44,7 +44,7 @@ func mayRevoke(tx *store.Read, p policy.Principal, by, inst store.Installation) 
 	case inst.State == store.InstallationRevoked, !inst.Full(tx.Now()):
 		return nil
 	default:
-		_, err := verified(tx, p)
+		err := verified(tx, p)
 		return err
 	}
 }
@@ -93,7 +93,7 @@ func dropOffers(tx *store.Tx, by string) error {
 		if o.By != by || !undecided(o) {
 			continue
 		}
-		if _, err := killOffer(tx, o, "revoked"); err != nil {
+		if err := killOffer(tx, o, "revoked"); err != nil {
 			return err
 		}
 	}

@@ -33,7 +33,7 @@ func (a *App) UpdateSettings(ctx context.Context, p policy.Principal, c UpdateSe
 		}
 		if c.Level != nil && *c.Level != s.Level {
 			if *c.Level > s.Level {
-				if _, err := verified(tx.Read, p); err != nil {
+				if err := verified(tx.Read, p); err != nil {
 					return err
 				}
 			}
