@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"slices"
 	"strings"
 	"time"
 
@@ -176,7 +177,7 @@ func (s *Store) ClaimDeliveries(ctx context.Context, lane string, now time.Time,
 			if err != nil {
 				return err
 			}
-			out, looked, from = append(out, claimed...), looked+len(keys), append(last, 0)
+			out, looked, from = append(out, claimed...), looked+len(keys), slices.Concat(last, []byte{0})
 		}
 		return nil
 	})

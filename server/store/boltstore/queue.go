@@ -80,7 +80,7 @@ func (q *queue) pop() *command {
 	if front == nil {
 		return nil
 	}
-	c := q.waiting.Remove(front).(*command)
+	c := q.waiting.Remove(front).(*command) //nolint:forcetypeassert // nothing else is ever put in
 	c.slot = nil
 	return c
 }

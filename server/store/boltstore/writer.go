@@ -35,7 +35,7 @@ func (e *Engine) group(first *command) {
 	batch, err := e.try(first, e.queue.more)
 	if errors.Is(err, store.ErrDiskFull) && len(batch) > 1 {
 		for _, c := range batch {
-			e.try(c, func() *command { return nil })
+			_, _ = e.try(c, func() *command { return nil }) // c holds its result
 		}
 	}
 	for _, c := range batch {
@@ -44,16 +44,16 @@ func (e *Engine) group(first *command) {
 }
 
 // try runs and commits a batch that starts with c and goes on with what next
-// returns. Each command holds its result afterwards; err is the commit's own.
+// returns. Each command holds its result afterwards; err is what failed all of them.
 func (e *Engine) try(c *command, next func() *command) (batch []*command, err error) {
 	if e.broken != nil {
 		c.err = e.broken
-		return []*command{c}, nil
+		return []*command{c}, c.err
 	}
 	tx, err := e.db.Begin(true)
 	if err != nil {
 		c.err = fmt.Errorf("boltstore: begin: %w", classify(err))
-		return []*command{c}, nil
+		return []*command{c}, c.err
 	}
 	changes := newOverlay(tx)
 	for ; c != nil; c = next() {

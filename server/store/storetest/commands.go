@@ -84,13 +84,15 @@ func failureLeavesNothing(t *testing.T, h Harness) {
 	expectUnspoilt(t, engine)
 }
 
+func dereference(p *int) int { return *p }
+
 func panicIsError(t *testing.T, h Harness) {
 	engine := start(t, h)
 	put(t, engine, alpha, "kept", "1", "other", "2")
 	panics := map[string]func(w store.Writer){
 		"value":       func(store.Writer) { panic("a value") },
 		"store error": func(store.Writer) { panic(store.ErrNotFound) },
-		"fault":       func(store.Writer) { _ = *(*int)(nil) },
+		"fault":       func(store.Writer) { _ = dereference(nil) },
 		"in a scan": func(w store.Writer) {
 			_ = w.Scan(alpha, nil, nil, func(_, _ []byte) bool { panic("while walking") })
 		},

@@ -81,6 +81,7 @@ func (o operation) read(r store.Reader) string {
 		return o.scan(r.Scan)
 	case kindScanBack:
 		return o.scan(r.ScanBack)
+	default: // all others begin with a look
 	}
 	value, err := r.Get(o.table, o.key)
 	switch {
@@ -94,7 +95,7 @@ func (o operation) read(r store.Reader) string {
 
 // write performs the operation whatever it found, and answers as read does.
 func (o operation) write(w store.Writer) string {
-	answer := ""
+	var answer string
 	var err error
 	switch o.kind {
 	case kindClear:

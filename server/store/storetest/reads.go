@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -121,14 +122,14 @@ func ownWrites(t *testing.T, h Harness) {
 		if diff := cmp.Diff(reversed(want), back); diff != "" {
 			t.Errorf("ScanBack: %s", diff)
 		}
-		got := ""
+		var got strings.Builder
 		for _, key := range []string{"a", "b", "d", "g", "f"} {
 			value, errGet := w.Get(alpha, []byte(key))
-			got += fmt.Sprintf("%s:%s:%t ", key, value, value == nil)
+			fmt.Fprintf(&got, "%s:%s:%t ", key, value, value == nil)
 			err = errors.Join(err, errGet)
 		}
-		if want := "a:new:false b:new:false d::true g::true f:back:false "; got != want {
-			t.Errorf("Get: %q, want %q", got, want)
+		if want := "a:new:false b:new:false d::true g::true f:back:false "; got.String() != want {
+			t.Errorf("Get: %q, want %q", got.String(), want)
 		}
 		return errors.Join(err, errBack)
 	})
