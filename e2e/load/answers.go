@@ -122,7 +122,7 @@ func (w *waiting) work(ctx context.Context, i int, agent services) {
 		if ctx.Err() != nil {
 			return
 		}
-		if err != nil || got.Claim != nil {
+		if err != nil || got.GetClaim() != nil {
 			w.claims <- claimed{at: at, claim: got.GetClaim(), err: err}
 		}
 		if err != nil {
@@ -246,12 +246,12 @@ func (w *waiting) answerAll(ctx context.Context, questions []*asked) ([]time.Dur
 		if !open {
 			return nil, errors.New("a task was claimed twice, or never asked")
 		}
-		delete(byTask, c.claim.Task.Id)
-		signals := c.claim.Signals
-		if len(signals) != 1 || signals[0].Decision.GetId() != questions[i].decision.ID {
+		delete(byTask, c.claim.GetTask().GetId())
+		signals := c.claim.GetSignals()
+		if len(signals) != 1 || signals[0].GetDecision().GetId() != questions[i].decision.ID {
 			return nil, fmt.Errorf("claimed with %d signals, want that of the answer", len(signals))
 		}
-		w.people[i].work = app.Held{Task: c.claim.Task.Id, Lease: c.claim.LeaseId}
+		w.people[i].work = app.Held{Task: c.claim.GetTask().GetId(), Lease: c.claim.GetLeaseId()}
 		took = append(took, c.at.Sub(questions[i].sent))
 	}
 	return took, nil
@@ -263,8 +263,8 @@ func (w *waiting) send(ctx context.Context, questions []*asked) error {
 		q := questions[i]
 		q.sent = time.Now()
 		got, err := w.phones[i].AnswerDecision(ctx, q.request)
-		if err == nil && got.Outcome != v1.AnswerOutcome_ANSWER_OUTCOME_APPLIED {
-			err = fmt.Errorf("an answer met %v", got.Outcome)
+		if err == nil && got.GetOutcome() != v1.AnswerOutcome_ANSWER_OUTCOME_APPLIED {
+			err = fmt.Errorf("an answer met %v", got.GetOutcome())
 		}
 		return err
 	}

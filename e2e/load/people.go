@@ -120,7 +120,7 @@ func (p *place) ask(ctx context.Context, who *person, name string) (decision.Sta
 	return p.app.RequestDecision(ctx, p.agent, app.RequestDecision{
 		Held: who.work, Name: name, Kind: decision.ConfirmAction, Title: "Move this mail?", OnExpiry: decision.TellAgent,
 		Items: []decision.Item{{ID: "it", Question: "Move this mail?", Action: &decision.Action{
-			App: "mail", Operation: "move", Class: ptr(decision.WriteReversible),
+			App: "mail", Operation: "move", Class: new(decision.WriteReversible),
 			ArgsJSON: fmt.Appendf(nil, `{"message":%q,"to":"Archive"}`, name),
 		}}},
 	})
@@ -136,5 +136,3 @@ func (p *place) sleep(ctx context.Context, who *person, question string, acks []
 	}
 	return err
 }
-
-func ptr[T any](v T) *T { return &v }

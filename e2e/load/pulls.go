@@ -90,7 +90,7 @@ func (w *watching) start(ctx context.Context) error {
 		account := i % w.Accounts
 		caller := w.line.services(i, w.people[account].access)
 		first, err := caller.Bootstrap(ctx, &v1.BootstrapRequest{Scope: accountScope()})
-		if err != nil || !first.Complete {
+		if err != nil || !first.GetComplete() {
 			return errors.Join(err, ctx.Err())
 		}
 		w.running.Go(func() { w.follow(ctx, caller, account, first) })
@@ -108,23 +108,23 @@ func accountScope() *v1.Scope { return &v1.Scope{Scope: &v1.Scope_Account{Accoun
 
 // follow pulls for ever.
 func (w *watching) follow(ctx context.Context, caller services, account int, first *v1.BootstrapResponse) {
-	at := &v1.At{Scope: accountScope(), Cursor: first.Cursor, Horizon: first.AsOf}
+	at := &v1.At{Scope: accountScope(), Cursor: first.GetCursor(), Horizon: first.GetAsOf()}
 	for seen := 0; ctx.Err() == nil; {
 		got, err := caller.Pull(ctx, &v1.PullRequest{At: []*v1.At{at}, Wait: durationpb.New(25 * time.Second)})
 		now := time.Now()
 		if ctx.Err() != nil {
 			return
 		}
-		if err == nil && got.Deltas[0].GetChanges() == nil {
+		if err == nil && got.GetDeltas()[0].GetChanges() == nil {
 			err = errors.New("a cursor was refused")
 		}
 		if err != nil {
 			w.pulled <- pulled{err: err}
 			return
 		}
-		changes := got.Deltas[0].GetChanges()
-		at.Cursor, at.Horizon = changes.Next, changes.AsOf
-		if len(changes.Put) > 0 {
+		changes := got.GetDeltas()[0].GetChanges()
+		at.Cursor, at.Horizon = changes.GetNext(), changes.GetAsOf()
+		if len(changes.GetPut()) > 0 {
 			unread, err := unreadIn(changes)
 			if err != nil {
 				w.pulled <- pulled{err: err}
@@ -140,15 +140,15 @@ func (w *watching) follow(ctx context.Context, caller services, account int, fir
 
 // unreadIn reads the one thread header of a page.
 func unreadIn(changes *v1.Changes) (int, error) {
-	for _, e := range changes.Put {
-		if e.Kind != v1.EntityKind_ENTITY_KIND_THREAD_HEADER {
+	for _, e := range changes.GetPut() {
+		if e.GetKind() != v1.EntityKind_ENTITY_KIND_THREAD_HEADER {
 			continue
 		}
 		var header v1.Thread
-		if err := proto.Unmarshal(e.Body, &header); err != nil {
+		if err := proto.Unmarshal(e.GetBody(), &header); err != nil {
 			return 0, err
 		}
-		return int(header.Unread), nil
+		return int(header.GetUnread()), nil
 	}
 	return 0, errors.New("a page without the thread that changed")
 }

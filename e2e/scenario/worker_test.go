@@ -8,9 +8,10 @@ import (
 	"strconv"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	beckon "github.com/beckon-dev/beckon/clients/go"
 	v1 "github.com/beckon-dev/beckon/proto/gen/beckon/v1"
-	"google.golang.org/protobuf/types/known/durationpb"
 )
 
 // workerEnv makes the test binary an agent's process of its own, one that can

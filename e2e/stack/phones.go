@@ -117,6 +117,9 @@ func (p *Phones) Log() []Entry {
 	return entries
 }
 
+// control is a client for the control calls, none of which may hang.
+func (p *Phones) control() *http.Client { return &http.Client{Timeout: patience} }
+
 func (p *Phones) call(method, path string, body, res any) {
 	p.t.Helper()
 	encoded, err := json.Marshal(body)
@@ -128,7 +131,7 @@ func (p *Phones) call(method, path string, body, res any) {
 		p.t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	answer, err := http.DefaultClient.Do(req)
+	answer, err := p.control().Do(req)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -158,7 +161,7 @@ func (p *Phones) Await(what string, enough func([]Entry) bool) []Entry {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	answer, err := http.DefaultClient.Do(req)
+	answer, err := p.control().Do(req)
 	if err != nil {
 		p.t.Fatal(err)
 	}

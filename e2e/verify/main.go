@@ -27,14 +27,19 @@ func main() {
 	flag.StringVar(&c.report, "report", "", "file that the agent was to write")
 	flag.StringVar(&c.nonce, "nonce", "", "what has to stand in it")
 	flag.Parse()
+	if !c.verify() {
+		os.Exit(1)
+	}
+}
+
+// verify asks, waits for the end of its input and prints whether all holds.
+func (c claim) verify() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	asked := c.ask(ctx)
 	fmt.Println("asked the server; the verdict follows when everybody else has exited")
 	_, _ = io.Copy(io.Discard, os.Stdin) // ends when everybody else has
-	if !c.judge(asked).print(os.Stdout) {
-		os.Exit(1)
-	}
+	return c.judge(asked).print(os.Stdout)
 }
 
 // claim is what is said to have happened.
@@ -124,39 +129,39 @@ type fact struct {
 	text  string
 }
 
-func (v *verdict) add(holds bool, format string, args ...any) {
+func (v *verdict) addf(holds bool, format string, args ...any) {
 	*v = append(*v, fact{holds, fmt.Sprintf(format, args...)})
 }
 
-func (c claim) judge(t told) verdict {
-	var v verdict
+func (c claim) judge(t told) *verdict {
+	v := new(verdict)
 	if t.err != nil {
-		v.add(false, "the server can be asked: %v", t.err)
+		v.addf(false, "the server can be asked: %v", t.err)
 		return v
 	}
 	log, err := stack.ReadLog(c.log)
 	if err != nil {
-		v.add(false, "the log of the phones can be read: %v", err)
+		v.addf(false, "the log of the phones can be read: %v", err)
 		return v
 	}
-	v.add(t.task.GetPhase() == v1.TaskPhase_TASK_PHASE_COMPLETED, "the task is completed (it is %s)", word(t.task.GetPhase().String()))
+	v.addf(t.task.GetPhase() == v1.TaskPhase_TASK_PHASE_COMPLETED, "the task is completed (it is %s)", word(t.task.GetPhase().String()))
 	kinds := map[string]int{}
 	for _, a := range alerts(log) {
 		kinds[a.Push]++
 	}
 	rang := ofKind(log, "phone", "rang")
-	v.add(len(rang) == 2 && kinds["decision"] == 1 && kinds["result"] == 1,
+	v.addf(len(rang) == 2 && kinds["decision"] == 1 && kinds["result"] == 1,
 		"the phone rang exactly twice, for the question and for the result (%d times; %v)", len(rang), kinds)
-	c.judgeAnswer(&v, t, log)
+	c.judgeAnswer(v, t, log)
 	text, err := os.ReadFile(c.report)
-	v.add(err == nil && c.nonce != "" && strings.Contains(string(text), c.nonce), "the report is on disk and contains the nonce (%d bytes)", len(text))
+	v.addf(err == nil && c.nonce != "" && strings.Contains(string(text), c.nonce), "the report is on disk and contains the nonce (%d bytes)", len(text))
 	return v
 }
 
 // judgeAnswer compares what the server recorded with what the phone did.
 func (c claim) judgeAnswer(v *verdict, t told, log []stack.Entry) {
 	if len(t.decisions) != 1 {
-		v.add(false, "the agent asked once (it asked %d times)", len(t.decisions))
+		v.addf(false, "the agent asked once (it asked %d times)", len(t.decisions))
 		return
 	}
 	d := t.decisions[0]
@@ -168,19 +173,19 @@ func (c claim) judgeAnswer(v *verdict, t told, log []stack.Entry) {
 			applied++
 		}
 	}
-	v.add(d.GetState() == v1.DecisionState_DECISION_STATE_RESOLVED && len(d.GetGrants()) == 1 &&
+	v.addf(d.GetState() == v1.DecisionState_DECISION_STATE_RESOLVED && len(d.GetGrants()) == 1 &&
 		a.GetSurface() == v1.Surface_SURFACE_NOTIFICATION && applied == 1 && len(taps) == 1,
 		"one answer was given, by the phone, as a tap on its lock screen (%d taps, %d applied; the server has %s by %q)",
 		len(taps), applied, word(a.GetSurface().String()), a.GetInstallationLabel())
-	v.add(a.GetDeliverTime() != nil, "the agent acknowledged the answer")
+	v.addf(a.GetDeliverTime() != nil, "the agent acknowledged the answer")
 }
 
 // word is an enum's name without its prefix.
 func word(s string) string { return s[strings.LastIndexByte(s, '_')+1:] }
 
-func (v verdict) print(w io.Writer) bool {
+func (v *verdict) print(w io.Writer) bool {
 	missing := 0
-	for _, f := range v {
+	for _, f := range *v {
 		mark := "yes"
 		if !f.holds {
 			mark, missing = "NO", missing+1
@@ -188,9 +193,9 @@ func (v verdict) print(w io.Writer) bool {
 		_, _ = fmt.Fprintf(w, "  %-3s %s\n", mark, f.text)
 	}
 	if missing > 0 {
-		_, _ = fmt.Fprintf(w, "failed: %d of %d facts do not hold\n", missing, len(v))
+		_, _ = fmt.Fprintf(w, "failed: %d of %d facts do not hold\n", missing, len(*v))
 		return false
 	}
-	_, _ = fmt.Fprintf(w, "ok: %d facts hold\n", len(v))
+	_, _ = fmt.Fprintf(w, "ok: %d facts hold\n", len(*v))
 	return true
 }
