@@ -50,10 +50,10 @@ sim:
 fuzz:
 	@.ci/fuzz $(FUZZTIME)
 
-## bench: the numbers, with machine and versions
+## bench: the numbers, with machine and versions; sizes by BECKON_LOAD_*, see e2e/load/sizes.go
 bench:
 	@.ci/need e2e/load "the load programs that print the numbers"
-	go test -run '^$$' -bench . -benchmem -timeout 60m ./e2e/load/...
+	go test -run '^$$' -bench . -benchtime 1x -timeout 60m ./e2e/load/...
 
 ## conformance: the SDK cases against every SDK
 conformance:

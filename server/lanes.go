@@ -29,6 +29,11 @@ func (l *lanes) wake(lane string) {
 	}
 }
 
+// apnsSenders is as many as a batch has rows: with fewer, claims and verdicts
+// come in small commits, and a distant vendor, whose delay divides this number,
+// is slow. Apple admits 1,000 streams on a connection.
+const apnsSenders = 256
+
 // open prepares the lanes that the configuration has keys for.
 func (l *lanes) open(c config.APNs, outbox app.Outbox, log *slog.Logger) error {
 	l.close = func() {}
@@ -44,7 +49,11 @@ func (l *lanes) open(c config.APNs, outbox app.Outbox, log *slog.Logger) error {
 		return err
 	}
 	lane := string(push.KindAPNs)
-	w, err := worker.New(worker.Config{Lane: lane, Queue: outbox, Provider: provider, Senders: c.Senders, Log: log})
+	senders := c.Senders
+	if senders == 0 {
+		senders = apnsSenders
+	}
+	w, err := worker.New(worker.Config{Lane: lane, Queue: outbox, Provider: provider, Senders: senders, Log: log})
 	if err != nil {
 		return err
 	}

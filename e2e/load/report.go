@@ -15,8 +15,8 @@ type Result struct {
 	Rate float64
 	// P50 and P99 are latencies.
 	P50, P99 time.Duration
-	// CPU is processor time of the server process for each thing, Other that of
-	// the process at the other end.
+	// CPU is processor time of the server's process for each thing, Other that
+	// of the emulator's.
 	CPU, Other time.Duration
 	// PerCommit is commands in one commit, Commits commits a second, and Syncs
 	// what they cost the disk a second.
@@ -62,14 +62,15 @@ func Percentile(all []time.Duration, share float64) time.Duration {
 // WriteTable prints results as Markdown, as they stand in the README.
 func WriteTable(w io.Writer, m Machine, rounds int, results []Result) error {
 	var b strings.Builder
-	b.WriteString("\n| what | a second | p50 | p99 | CPU each (server) | CPU each (other end) | commands per commit | commits/s | fsyncs/s | RssAnon |\n")
+	b.WriteString("\n| what | a second | p50 | p99 | CPU each | CPU each, emulator | commands per commit | commits/s | fsyncs/s | RssAnon |\n")
 	b.WriteString("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n")
 	for _, r := range results {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", r.What,
 			number(r.Rate, "%.0f"), millis(r.P50), millis(r.P99), micros(r.CPU), micros(r.Other),
 			number(r.PerCommit, "%.1f"), number(r.Commits, "%.0f"), number(r.Syncs, "%.0f"), number(r.RssAnonMB, "%.0f MB"))
 	}
-	fmt.Fprintf(&b, "\nMedians of %d. %s.\n\n", rounds, m)
+	b.WriteString("\nCPU and RssAnon are of the server's process; for answers and long polls it holds all clients as well.\n")
+	fmt.Fprintf(&b, "Medians of %d. %s.\n\n", rounds, m)
 	_, err := io.WriteString(w, b.String())
 	return err
 }

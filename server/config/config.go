@@ -52,8 +52,8 @@ type APNs struct {
 	// default Apple's own.
 	SandboxHost    string `env:"BECKON_APNS_SANDBOX_HOST"    help:"Base URL in place of Apple's development host."`
 	ProductionHost string `env:"BECKON_APNS_PRODUCTION_HOST" help:"Base URL in place of Apple's production host."`
-	// Senders bounds the pushes on their way at once; default 0, which is the
-	// worker's own. A distant vendor takes Senders divided by its delay a second.
+	// Senders bounds the pushes on their way at once; default 0, which is
+	// 256. A distant vendor takes Senders divided by its delay a second.
 	Senders int `env:"BECKON_APNS_SENDERS" help:"Pushes on their way at once; 0 is the built-in number."`
 	// CAFile replaces the system's roots for these hosts; default none.
 	CAFile string `env:"BECKON_APNS_CA_FILE" help:"PEM file with the only roots to trust for these hosts." name:"ca-file"`
