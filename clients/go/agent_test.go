@@ -23,8 +23,8 @@ func working(t *testing.T, f *fakeServer) *beckon.Work {
 
 func lease() *timestamppb.Timestamp { return timestamppb.New(time.Now().Add(600 * time.Millisecond)) }
 
-// A stop is heard once, and under it the lease is still kept without the
-// server being asked in a loop.
+// A stop is heard once, and under it the lease is kept by waiting for another
+// hold, not by asking in a loop.
 func TestKeepAliveHearsAStop(t *testing.T) {
 	t.Parallel()
 	f := newFake()
@@ -61,8 +61,8 @@ func TestKeepAliveHearsAStop(t *testing.T) {
 	if f.beats[0].GetAfterSignalId() != 3 || f.beats[1].GetAfterSignalId() != 7 {
 		t.Errorf("asks after %d, then %d", f.beats[0].GetAfterSignalId(), f.beats[1].GetAfterSignalId())
 	}
-	if f.beats[0].GetWait() == nil || f.beats[2].GetWait() != nil {
-		t.Error("waits where it must not, or does not where it should")
+	if got := f.beats[2].GetKnownHold(); got != v1.HoldKind_HOLD_KIND_STOP || f.beats[2].GetWait() == nil {
+		t.Errorf("waits for anything but %v, which it knows", got)
 	}
 }
 

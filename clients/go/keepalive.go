@@ -75,11 +75,8 @@ type beats struct {
 	work *Work
 	keep *KeepAlive
 	seen uint64
-	// held is the hold that was told last: the server would otherwise answer
-	// each wait at once, since a hold is always news to it.
+	// held is the hold that was told last; each call waits for another.
 	held v1.HoldKind
-	// left is how long the lease still lives, as of the last answer.
-	left time.Duration
 }
 
 // longestWait is how long a heartbeat stays open for news; the server cuts it
@@ -105,23 +102,15 @@ func (b *beats) run(ctx context.Context) error {
 		if !b.tell(ctx, res) {
 			return nil
 		}
-		if b.held != v1.HoldKind_HOLD_KIND_NONE && pause(ctx, b.pace()) != nil {
-			return nil //nolint:nilerr // closed
-		}
 	}
 }
 
 func (b *beats) beat(ctx context.Context) (*v1.HeartbeatResponse, error) {
-	req := &v1.HeartbeatRequest{TaskId: b.work.ID(), LeaseId: b.work.Lease, AfterSignalId: b.seen}
-	if b.held == v1.HoldKind_HOLD_KIND_NONE || b.held == v1.HoldKind_HOLD_KIND_UNSPECIFIED {
-		req.Wait = durationpb.New(longestWait)
-	}
-	return b.work.agent.Tasks.Heartbeat(ctx, req)
+	return b.work.agent.Tasks.Heartbeat(ctx, &v1.HeartbeatRequest{
+		TaskId: b.work.ID(), LeaseId: b.work.Lease, AfterSignalId: b.seen, KnownHold: b.held,
+		Wait: durationpb.New(longestWait),
+	})
 }
-
-// pace is the time to the next heartbeat under a hold. The clocks of the two
-// machines may differ, so what is left of the lease is believed within bounds.
-func (b *beats) pace() time.Duration { return min(max(b.left/3, 200*time.Millisecond), 5*time.Second) }
 
 // tell passes news on and reports false when nobody listens any more.
 func (b *beats) tell(ctx context.Context, res *v1.HeartbeatResponse) bool {
@@ -129,7 +118,6 @@ func (b *beats) tell(ctx context.Context, res *v1.HeartbeatResponse) bool {
 	if kind == v1.HoldKind_HOLD_KIND_UNSPECIFIED {
 		kind = v1.HoldKind_HOLD_KIND_NONE
 	}
-	b.left = time.Until(res.GetLeaseExpireTime().AsTime())
 	changed := kind != b.held && (kind != v1.HoldKind_HOLD_KIND_NONE || b.held != v1.HoldKind_HOLD_KIND_UNSPECIFIED)
 	b.held = kind
 	if n := len(res.GetSignals()); n > 0 {

@@ -112,6 +112,7 @@ type running struct {
 
 func startServer(listen string, out *terminal) (*running, error) {
 	limits := policy.BenchLimits()
+	limits.TaskToken = 2 * time.Second         // so that every longer command sees a renewal
 	dir, err := os.MkdirTemp("", "cli-world-") // short, for the socket
 	if err != nil {
 		return nil, err

@@ -87,10 +87,11 @@ func (c pairCommand) offer(s *session, p *beckon.Person) error {
 	if err != nil {
 		return err
 	}
+	server, _ := p.Address()
 	if s.line.JSON {
 		err = s.print(offerView{"offered", offer.ID, offer.Code, offer.Secret, offer.ServerID, offer.ExpireTime})
 	} else {
-		s.sayf("On the new device, type this code within two minutes:\n\n    %s\n", offer.Code)
+		s.sayf("On the new device, type this code within two minutes:\n\n    %s\n\n(another terminal: beckon pair %s --server %s)", offer.Code, offer.Code, server)
 	}
 	if err != nil {
 		return err
