@@ -16,3 +16,17 @@ type App interface {
 	// Act runs when the person taps an action button of an alert.
 	Act(ctx context.Context, n Notification, action string) error
 }
+
+// A Switched app is an App that hears when the person allows or forbids its
+// notifications, as an app does that asks the system at each start (Apple:
+// "UNNotificationSettings"; Android: areNotificationsEnabled).
+type Switched interface {
+	NotificationsSwitched(ctx context.Context, allowed bool)
+}
+
+// A Resyncing app is an App that hears when FCM deleted messages stored for it
+// (Firebase: FirebaseMessagingService.onDeletedMessages), and then has to read
+// everything from its own server.
+type Resyncing interface {
+	MessagesDeleted(ctx context.Context)
+}

@@ -1,6 +1,7 @@
 package device
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,7 +31,18 @@ type Config struct {
 	Log io.Writer
 	// Keep bounds the events held in memory; 0 keeps all.
 	Keep int
+	// System decides the rules that differ between phones; "" means IOS.
+	System System
 }
+
+// System is the operating system of a phone.
+type System string
+
+// The two systems.
+const (
+	IOS     System = "ios"
+	Android System = "android"
+)
 
 // Device is one phone. It is safe for concurrent use. Close it when an app with
 // callbacks was installed.
@@ -42,23 +54,29 @@ type Device struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 
+	system System
+
 	mu       sync.Mutex
 	closed   bool
 	seq      int
 	apps     map[string]*installed
-	queue    []delivery
+	queue    []func(context.Context)
 	draining bool
+	offline  bool
+	since    time.Time // of offline
+	doze     bool
+	received []time.Time // FCM messages of the last hour, for the limit by device
 }
 
 type installed struct {
 	program App // nil for an app without code
 	badge   int
 	screen  []Shown // oldest first
-}
-
-type delivery struct {
-	program App
-	n       Notification
+	silent  bool    // the person switched its notifications off
+	quit    bool    // the person ended it
+	posted  int     // alerts that came to be seen, for the priority on Android
+	apple   appleBox
+	google  googleBox
 }
 
 // New returns a phone without apps.
@@ -75,6 +93,7 @@ func New(cfg Config) *Device {
 		ctx:     ctx,
 		cancel:  cancel,
 		apps:    make(map[string]*installed),
+		system:  cmp.Or(cfg.System, IOS),
 	}
 }
 
@@ -154,35 +173,64 @@ func (d *Device) Rings(app string) int {
 	return n
 }
 
-// Deliver hands one accepted push to the phone. The screen and the history show
-// its effect when Deliver returns; the app's code may still be running.
+// Deliver hands one push to the phone past any vendor's store, network and limits:
+// what AcceptAPNs and AcceptFCM do once the push gets through. The screen and the
+// history show its effect when Deliver returns; the app's code may still be
+// running.
 func (d *Device) Deliver(n Notification) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if in, ok := d.find(n); ok {
+		d.arrive(in, n, false)
+	}
+}
+
+// find looks up the app of a push and writes down that there is none.
+func (d *Device) find(n Notification) (*installed, bool) {
 	in, ok := d.apps[n.App]
 	if !ok {
 		d.record(n.event(Ignored))
+	}
+	return in, ok
+}
+
+// arrive does what the system does with a push that got through. high is the
+// priority of an FCM message.
+func (d *Device) arrive(in *installed, n Notification, high bool) {
+	if in.quit && d.system == Android {
+		d.lose(n, ByForceQuit)
 		return
 	}
 	if n.Alert && n.Level == "" {
 		n.Level = Active
 	}
+	seen := n.Alert && !in.silent
 	// The badge goes first: a 0 that comes with an alert removes the old ones,
 	// not the alert it came with.
-	if n.Badge != nil {
+	if n.Badge != nil && !in.silent {
 		d.setBadge(n.App, in, *n.Badge)
 	}
-	if n.Alert {
+	switch {
+	case seen:
 		d.show(in, n)
+	case n.Alert:
+		d.lose(n, BySwitch)
 	}
-	if n.Wake || n.Mutable {
+	// An extension has nothing to change where no alert is going to be seen.
+	extension := n.Mutable && (seen || !n.Alert)
+	switch {
+	case extension || n.Wake && !in.quit:
 		d.record(n.event(Received))
-		d.hand(in.program, n)
+		d.hand(in, n, high)
+	case n.Wake && !n.Alert:
+		d.lose(n, ByForceQuit)
 	}
 }
 
 // show puts an alert on the screen or in the place of the one with its tag.
 func (d *Device) show(in *installed, n Notification) {
+	in.posted++
+	in.google.invisible = nil
 	shown := Shown{Key: n.Tag, Notification: n, At: d.now()}
 	if n.Tag != "" {
 		i := slices.IndexFunc(in.screen, func(s Shown) bool { return s.Tag == n.Tag })
@@ -216,12 +264,12 @@ func (in *installed) freeKey(id string) string {
 	return key
 }
 
-// setBadge sets the number; 0 makes the system remove all alerts of the app
-// (seen on iOS: mattermost/mattermost-push-proxy#102).
+// setBadge sets the number; 0 makes iOS remove all alerts of the app (seen:
+// mattermost/mattermost-push-proxy#102).
 func (d *Device) setBadge(app string, in *installed, n int) {
 	in.badge = n
 	d.record(Event{App: app, Kind: Badged, Badge: &n})
-	if n == 0 {
+	if n == 0 && d.system == IOS {
 		d.clear(app, in, ByBadge)
 	}
 }
@@ -248,14 +296,32 @@ func (n *Notification) event(kind Kind) Event {
 	}
 }
 
-// hand queues a push for the app's code. The goroutine that runs the queue lives
-// only while there is something to run, so that thousands of idle phones cost
-// none. d.mu is held.
-func (d *Device) hand(program App, n Notification) {
-	if program == nil || d.closed {
+// hand queues a push for the app's code.
+func (d *Device) hand(in *installed, n Notification, high bool) {
+	program := in.program
+	if program == nil {
+		in.google.shown(high, false, d.now())
 		return
 	}
-	d.queue = append(d.queue, delivery{program, n})
+	d.run(func(ctx context.Context) {
+		d.mu.Lock()
+		before := in.posted
+		d.mu.Unlock()
+		program.Receive(ctx, n)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		in.google.shown(high, in.posted > before, d.now())
+	})
+}
+
+// run queues a call of an app's code. The goroutine that runs the queue lives only
+// while there is something to run, so that thousands of idle phones cost none.
+// d.mu is held.
+func (d *Device) run(call func(context.Context)) {
+	if d.closed {
+		return
+	}
+	d.queue = append(d.queue, call)
 	if !d.draining {
 		d.draining = true
 		d.running.Go(d.drain)
@@ -273,6 +339,6 @@ func (d *Device) drain() {
 		next := d.queue[0]
 		d.queue = d.queue[1:]
 		d.mu.Unlock()
-		next.program.Receive(d.ctx, next.n)
+		next(d.ctx)
 	}
 }

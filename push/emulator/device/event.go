@@ -17,6 +17,20 @@ const (
 	Acted     Kind = "acted"     // the person tapped an action button
 	Dismissed Kind = "dismissed" // the person swiped an alert away
 	Ignored   Kind = "ignored"   // the app is not installed
+
+	Stored  Kind = "stored"  // the vendor keeps a push for later
+	Lost    Kind = "lost"    // a push the sender believes delivered is gone, see Event.Reason
+	Demoted Kind = "demoted" // FCM took a message's high priority away
+	Deleted Kind = "deleted" // the app was told that FCM deleted messages
+
+	WentOffline Kind = "went-offline" // no network
+	WentOnline  Kind = "went-online"
+	Dozed       Kind = "dozed" // Android's Doze
+	Woke        Kind = "woke"
+	SwitchedOff Kind = "switched-off" // the person forbade the app's notifications
+	SwitchedOn  Kind = "switched-on"
+	Quit        Kind = "quit" // the person ended the app: force-quit, force-stop
+	Launched    Kind = "launched"
 )
 
 // Reasons of a Removed event.
@@ -24,6 +38,19 @@ const (
 	ByApp       = "app"       // the app took its own alert away
 	ByBadge     = "badge"     // the badge went to 0
 	ByUninstall = "uninstall" // the app is gone
+)
+
+// Reasons of a Lost event; BySwitch and ByForceQuit also of Removed ones.
+const (
+	ByOffline   = "offline"    // not storable, and the phone was not reachable
+	ByExpiry    = "expiry"     // stored for too long
+	ByNewer     = "newer"      // APNs stores one push for an app
+	ByCollapse  = "collapse"   // a later push of the same collapse identity
+	ByKeys      = "keys"       // FCM stores four collapse keys for an app
+	ByLimit     = "limit"      // FCM stores a hundred messages for an app
+	ByBudget    = "budget"     // iOS runs few background pushes an hour
+	ByForceQuit = "force-quit" // the person ended the app
+	BySwitch    = "switch"     // the person switched the app's notifications off
 )
 
 // Event is one line of a phone's history.

@@ -12,6 +12,7 @@ func (d *Device) Open(ctx context.Context, app, key string) error {
 	if err != nil {
 		return err
 	}
+	d.Launch(app)
 	if program != nil {
 		err = program.Open(ctx, s.Notification)
 	}
@@ -44,6 +45,29 @@ func (d *Device) Dismiss(app, key string) error {
 	}
 	d.tell(s, Dismissed, "", nil)
 	return nil
+}
+
+// Notify lets an app put up an alert of its own, as NotificationManager.notify and
+// UNUserNotificationCenter.add do; it takes the place of the one with its tag. This
+// is how an app shows an FCM data message, and Remove how it cancels one. It
+// reports whether the person can see it: not with notifications switched off.
+func (d *Device) Notify(n Notification) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	in, ok := d.find(n)
+	if !ok {
+		return false
+	}
+	if in.silent {
+		d.lose(n, BySwitch)
+		return false
+	}
+	n.Alert = true
+	if n.Level == "" {
+		n.Level = Active
+	}
+	d.show(in, n)
+	return true
 }
 
 // Remove lets an app take its own alerts off the screen by key, as

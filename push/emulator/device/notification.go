@@ -46,8 +46,16 @@ type Notification struct {
 	Wake bool
 	// Mutable asks the system to run the app's extension on it.
 	Mutable bool
+	// Background marks a push that the system may put off or drop to save power
+	// (apns-push-type background).
+	Background bool
 	// Expires is when the vendor stops storing it; zero for not stated.
 	Expires time.Time
+	// NowOrNever tells the vendor not to store it at all (apns-expiration 0, FCM
+	// TTL "0s").
+	NowOrNever bool
+	// Data has the fields of an FCM message.
+	Data map[string]string
 	// Payload is the whole message as sent, for the app to read its own fields.
 	Payload json.RawMessage
 }
