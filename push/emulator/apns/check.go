@@ -147,10 +147,14 @@ func notification(r *request, a *aps) device.Notification {
 		// Push types other than these two exist to be read by the app.
 		Wake:    a.contentAvailable || pushType != "alert" && pushType != "background",
 		Mutable: a.mutableContent && a.alert,
+		// Only these does the system ration; a call by voip is always let in.
+		Background: pushType == "background",
 		Payload: slices.Clone(r.body),
 	}
-	if seconds, err := strconv.ParseInt(r.header["apns-expiration"], 10, 64); err == nil && seconds > 0 {
-		n.Expires = time.Unix(seconds, 0).UTC()
+	if seconds, err := strconv.ParseInt(r.header["apns-expiration"], 10, 64); err == nil {
+		if n.NowOrNever = seconds == 0; !n.NowOrNever {
+			n.Expires = time.Unix(seconds, 0).UTC()
+		}
 	}
 	return n
 }

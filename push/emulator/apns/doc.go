@@ -16,7 +16,8 @@
 //	                   │                  │
 //	                   └─ refused ────────┴─► record ─► answer
 //
-// Store hands the push to the phone; the record is in the log before anything is
+// Store hands the push to the phone or, while that has no network, keeps the newest
+// one for it (device.AcceptAPNs); the record is in the log before anything is
 // answered, so whoever stops a sender between accept and answer sees both.
 //
 // # Order of the checks
@@ -68,7 +69,6 @@
 //
 // # Not here yet
 //
-// Lowering the stream limit in mid-life, GOAWAY, phones without network and their
-// one stored push, refusing rapid reconnects, TooManyRequests by load (a script can
+// Lowering the stream limit in mid-life, GOAWAY, refusing rapid reconnects, TooManyRequests by load (a script can
 // answer it), broadcast channels.
 package apns

@@ -91,12 +91,11 @@ func (s *Server) device(env Env, token string) (registration, bool) {
 	return *r, true
 }
 
-// deliver is the one way from an accepted push to a phone. The store for phones
-// without network belongs here, in front of Deliver: Apple keeps one push per app
-// and device, the newest.
+// deliver is the one way from an accepted push to a phone; the store for a phone
+// without network stands there.
 func (r *registration) deliver(n device.Notification) {
 	if r.Phone != nil {
-		r.Phone.Deliver(n)
+		r.Phone.AcceptAPNs(n)
 	}
 }
 
