@@ -6,9 +6,35 @@ import "time"
 // token means there.
 type AddressKind string
 
-// KindAPNs is a device token of Apple's push service. Other vendors add their
-// kinds together with their provider.
-const KindAPNs AddressKind = "apns"
+// The kinds of addresses. Google hands out registration tokens and, in their
+// place, Firebase installation ids; one device may move from one to the other.
+const (
+	// KindAPNs is a device token of Apple's push service.
+	KindAPNs AddressKind = "apns"
+	// KindFCMToken is a registration token of Firebase Cloud Messaging.
+	KindFCMToken AddressKind = "fcm_token"
+	// KindFCMFID is a Firebase installation id.
+	KindFCMFID AddressKind = "fcm_fid"
+)
+
+// Lanes: one for each vendor, so that the outage of one delays nobody else.
+const (
+	LaneAPNs = "apns"
+	LaneFCM  = "fcm"
+)
+
+// Lane names the vendor that sends to an address of this kind. Two addresses of
+// one app on one device and one lane are the same endpoint under two names.
+func (k AddressKind) Lane() string {
+	switch k {
+	case KindAPNs:
+		return LaneAPNs
+	case KindFCMToken, KindFCMFID:
+		return LaneFCM
+	default:
+		return ""
+	}
+}
 
 // Env is the vendor environment an address was registered in. Apple device
 // tokens are valid in exactly one; vendors without environments leave it empty.

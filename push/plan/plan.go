@@ -153,7 +153,7 @@ func row(account Account, intent push.Intent, a push.Address) push.Delivery {
 		Account:    account.ID,
 		Address:    a.ID,
 		Generation: a.Generation,
-		Lane:       string(a.Kind),
+		Lane:       a.Kind.Lane(),
 		State:      push.Pending,
 		DueAt:      intent.CreatedAt,
 		CreatedAt:  intent.CreatedAt,
