@@ -15,11 +15,14 @@ import (
 	"github.com/beckon-dev/beckon/sync/task"
 )
 
-// dieAt restarts the server so that it kills itself at the named place.
+// dieAt restarts the server so that it kills itself at the named place. It is
+// stopped in order for that: a push whose verdict was not stored yet would be
+// sent again, and a second window would be open beside the one of the test.
 func (h *house) dieAt(point string) {
 	h.t.Helper()
 	mark := filepath.Join(h.t.TempDir(), "mark")
-	h.server.Restart("BECKON_FAILPOINT="+point, "BECKON_FAILPOINT_MARK="+mark)
+	h.server.Stop()
+	h.server.Start("BECKON_FAILPOINT="+point, "BECKON_FAILPOINT_MARK="+mark)
 	h.t.Cleanup(func() {
 		if _, err := os.Stat(mark); err != nil {
 			h.t.Errorf("the server never reached %s: %v", point, err)

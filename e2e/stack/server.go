@@ -1,8 +1,11 @@
 package stack
 
 import (
+	"math/rand/v2"
 	"net"
 	"path/filepath"
+	"strconv"
+	"syscall"
 	"testing"
 )
 
@@ -43,20 +46,34 @@ func (s *Server) Restart(env ...string) {
 	s.Start(env...)
 }
 
+// Stop ends the server in order: what it has under way is finished and stored.
+func (s *Server) Stop() {
+	s.t.Helper()
+	s.Process.Signal(syscall.SIGTERM)
+	if code := s.Process.Wait(); code != 0 {
+		s.t.Fatalf("the server ended with %d:\n%s", code, s.Process.Output())
+	}
+}
+
 // ClaimLink is the link that a server without an owner printed.
 func (s *Server) ClaimLink() string {
 	s.t.Helper()
 	return s.Process.Expect(`(http://\S+/claim#\S+)`)[1]
 }
 
-// freePort finds a port that nobody listens on. Another process could take it
-// before the server does; the server then says so and the test fails.
+// freePort finds a port that nobody listens on, out of those that systems hand
+// out by themselves: one of these could become the near end of somebody's
+// connection while the server is down. Another process could still take it; the
+// server then says so and the test fails.
 func freePort(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(12000+rand.IntN(20000))))
+		if err == nil {
+			defer func() { _ = l.Close() }()
+			return l.Addr().String()
+		}
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
+	t.Fatal("no port is free")
+	return ""
 }
