@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 
 	"github.com/beckon-dev/beckon/push"
 	"github.com/beckon-dev/beckon/push/provider/apns"
+	"github.com/beckon-dev/beckon/push/provider/fcm"
 	"github.com/beckon-dev/beckon/push/worker"
 	"github.com/beckon-dev/beckon/server/app"
 	"github.com/beckon-dev/beckon/server/config"
@@ -19,7 +21,7 @@ import (
 type lanes struct {
 	workers map[string]*worker.Worker
 	outbox  app.Outbox
-	close   func()
+	closers []func()
 }
 
 // wake tells a lane that it got work. It never blocks.
@@ -29,36 +31,64 @@ func (l *lanes) wake(lane string) {
 	}
 }
 
-// apnsSenders is as many as a batch has rows: with fewer, claims and verdicts
+// defaultSenders is as many as a batch has rows: with fewer, claims and verdicts
 // come in small commits, and a distant vendor, whose delay divides this number,
-// is slow. Apple admits 1,000 streams on a connection.
-const apnsSenders = 256
+// is slow. Apple admits 1,000 streams on a connection, Google 100 on each of
+// several.
+const defaultSenders = 256
 
-// open prepares the lanes that the configuration has keys for.
-func (l *lanes) open(c config.APNs, outbox app.Outbox, log *slog.Logger) error {
-	l.close = func() {}
-	if !c.Enabled() {
-		return nil
+// open prepares the lanes that the configuration has keys for. Each vendor has
+// its own worker, so one that is out of reach holds up nobody else's pushes.
+func (l *lanes) open(ctx context.Context, c config.Config, outbox app.Outbox, log *slog.Logger) error {
+	l.workers, l.outbox = map[string]*worker.Worker{}, outbox
+	if c.APNs.Enabled() {
+		settings, err := apnsConfig(c.APNs)
+		if err != nil {
+			return err
+		}
+		provider, err := apns.New(settings)
+		if err != nil {
+			return err
+		}
+		l.closers = append(l.closers, provider.Close)
+		if err := l.add(push.LaneAPNs, provider, c.APNs.Senders, log); err != nil {
+			return err
+		}
 	}
-	settings, err := apnsConfig(c)
-	if err != nil {
-		return err
+	if c.FCM.Enabled() {
+		settings, err := fcmConfig(c.FCM)
+		if err != nil {
+			return err
+		}
+		provider, err := fcm.New(ctx, settings)
+		if err != nil {
+			return err
+		}
+		l.closers = append(l.closers, provider.Close)
+		if err := l.add(push.LaneFCM, provider, c.FCM.Senders, log); err != nil {
+			return err
+		}
 	}
-	provider, err := apns.New(settings)
-	if err != nil {
-		return err
-	}
-	lane := string(push.KindAPNs)
-	senders := c.Senders
-	if senders == 0 {
-		senders = apnsSenders
-	}
-	w, err := worker.New(worker.Config{Lane: lane, Queue: outbox, Provider: provider, Senders: senders, Log: log})
-	if err != nil {
-		return err
-	}
-	l.workers, l.outbox, l.close = map[string]*worker.Worker{lane: w}, outbox, provider.Close
 	return nil
+}
+
+func (l *lanes) add(lane string, provider push.Provider, senders int, log *slog.Logger) error {
+	if senders == 0 {
+		senders = defaultSenders
+	}
+	w, err := worker.New(worker.Config{Lane: lane, Queue: l.outbox, Provider: provider, Senders: senders, Log: log})
+	if err != nil {
+		return err
+	}
+	l.workers[lane] = w
+	return nil
+}
+
+// close ends the connections to the vendors, once no worker runs.
+func (l *lanes) close() {
+	for _, c := range l.closers {
+		c()
+	}
 }
 
 // recover gives back what a worker of an earlier process held.
@@ -92,24 +122,49 @@ func apnsConfig(c config.APNs) (apns.Config, error) {
 			out.Hosts[push.EnvProduction] = c.ProductionHost
 		}
 	}
-	if c.CAFile == "" {
-		return out, nil
-	}
-	pem, err := os.ReadFile(c.CAFile)
-	if err != nil {
-		return apns.Config{}, fmt.Errorf("APNs roots: %w", err)
-	}
-	out.RootCAs = x509.NewCertPool()
-	if !out.RootCAs.AppendCertsFromPEM(pem) {
-		return apns.Config{}, fmt.Errorf("APNs roots: %s holds no certificate", c.CAFile)
-	}
-	return out, nil
+	out.RootCAs, err = roots(c.CAFile)
+	return out, err
 }
 
-// pushApps are the client programs that may register endpoints.
-func pushApps(c config.APNs) []app.PushApp {
-	if !c.Enabled() {
-		return nil
+func fcmConfig(c config.FCM) (fcm.Config, error) {
+	account, err := os.ReadFile(c.AccountFile)
+	if err != nil {
+		return fcm.Config{}, fmt.Errorf("FCM service account: %w", err)
 	}
-	return []app.PushApp{{ID: c.App, Topics: c.Topics}}
+	out := fcm.Config{ServiceAccount: account, ProjectID: c.Project, Endpoint: c.Endpoint, TokenURI: c.TokenURI}
+	out.RootCAs, err = roots(c.CAFile)
+	return out, err
+}
+
+// roots reads the only roots to trust for a vendor; nil are the system's.
+func roots(file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("push roots: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("push roots: %s holds no certificate", file)
+	}
+	return pool, nil
+}
+
+// pushApps are the client programs that may register endpoints. One program on
+// both systems has the bundle ids of one and the package names of the other.
+func pushApps(c config.Config) []app.PushApp {
+	var out []app.PushApp
+	if c.APNs.Enabled() {
+		out = append(out, app.PushApp{ID: c.APNs.App, Topics: c.APNs.Topics})
+	}
+	switch {
+	case !c.FCM.Enabled():
+	case len(out) > 0 && out[0].ID == c.FCM.App:
+		out[0].Topics = slices.Concat(out[0].Topics, c.FCM.Packages)
+	default:
+		out = append(out, app.PushApp{ID: c.FCM.App, Topics: c.FCM.Packages})
+	}
+	return out
 }

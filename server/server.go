@@ -86,9 +86,9 @@ func (s *Server) open(ctx context.Context) error {
 	}
 	s.app = app.New(app.Config{
 		Store: s.store, Keys: keys, Tokens: auth.NewGrants(issuer), Limits: *s.cfg.Limits,
-		Apps: pushApps(s.cfg.APNs), Clock: s.cfg.Clock, WakePush: s.lanes.wake,
+		Apps: pushApps(s.cfg.Config), Clock: s.cfg.Clock, WakePush: s.lanes.wake,
 	})
-	if err := s.lanes.open(s.cfg.APNs, s.app.Outbox(), s.log); err != nil {
+	if err := s.lanes.open(ctx, s.cfg.Config, s.app.Outbox(), s.log); err != nil {
 		return err
 	}
 	doorkeeper := auth.NewAuthenticator(issuer, s.app)
@@ -254,9 +254,7 @@ func (s *Server) close() error {
 			err = errors.Join(err, e)
 		}
 	}
-	if s.lanes.close != nil {
-		s.lanes.close()
-	}
+	s.lanes.close()
 	if s.store != nil {
 		err = errors.Join(err, s.store.Close())
 	}

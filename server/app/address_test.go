@@ -235,6 +235,78 @@ func TestPutAddressRefusals(t *testing.T) {
 	h.putAddress(h.phone, endpoint(1)) // an app without topics takes any
 }
 
+// android is a registration of an Android phone whose token holds a letter.
+func android(letter string) app.PutAddress {
+	return app.PutAddress{
+		Kind: push.KindFCMToken, Token: "cdefghijklmnopqrstuvwx:APA91b" + strings.Repeat(letter, 134), Topic: "dev.beckon.app",
+	}
+}
+
+func installation(letter string) app.PutAddress {
+	return app.PutAddress{Kind: push.KindFCMFID, Token: "d" + strings.Repeat(letter, 21), Topic: "dev.beckon.app"}
+}
+
+func TestPutAddressOfAndroid(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	adr := h.putAddress(h.phone, android("B"))
+	want := push.Address{
+		ID: adr.ID, Account: h.account, Installation: h.phone.Installation, Kind: push.KindFCMToken,
+		Token: android("B").Token, Topic: "dev.beckon.app", AccountTag: adr.AccountTag, Generation: 1,
+		RegisteredAt: h.clock.Now(), State: push.AddressOK, Locale: "en", Level: push.LevelIDs,
+	}
+	if diff := cmp.Diff([]push.Address{want}, h.addresses(h.account)); diff != "" {
+		t.Errorf("stored:\n%s", diff)
+	}
+	if !h.owned(adr) {
+		t.Error("the registry does not name it")
+	}
+}
+
+// Google moves apps from registration tokens to installation ids: a phone that
+// registers both in turn is one endpoint, or it would ring twice.
+func TestPutAddressFromTokenToInstallationID(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	old := h.putAddress(h.phone, android("B"))
+	for _, c := range []app.PutAddress{android("C"), installation("E"), installation("F"), android("B")} {
+		adr := h.putAddress(h.phone, c)
+		all := h.addresses(h.account)
+		if len(all) != 1 || all[0].ID != old.ID || all[0].Kind != c.Kind || all[0].Token != c.Token || !h.owned(adr) {
+			t.Errorf("after %s: %+v", c.Kind, all)
+		}
+	}
+	if h.putAddress(h.phone, endpoint(1)).ID == old.ID || len(h.addresses(h.account)) != 2 {
+		t.Error("another vendor's endpoint took the place of this one")
+	}
+}
+
+func TestPutAddressOfAndroidRefusals(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	for name, test := range map[string]struct {
+		field  string
+		change func(*app.PutAddress)
+	}{
+		"short token":   {"token", func(c *app.PutAddress) { c.Token = strings.Repeat("a", 31) }},
+		"long token":    {"token", func(c *app.PutAddress) { c.Token = strings.Repeat("a", 513) }},
+		"space":         {"token", func(c *app.PutAddress) { c.Token += " " }},
+		"line":          {"token", func(c *app.PutAddress) { c.Token += "\n" }},
+		"not ASCII":     {"token", func(c *app.PutAddress) { c.Token += "é" }},
+		"token as id":   {"token", func(c *app.PutAddress) { c.Kind = push.KindFCMFID }},
+		"short id":      {"token", func(c *app.PutAddress) { *c = installation("a"); c.Token = c.Token[1:] }},
+		"first letter":  {"token", func(c *app.PutAddress) { *c = installation("a"); c.Token = "a" + c.Token[1:] }},
+		"id of a token": {"token", func(c *app.PutAddress) { c.Token = installation("a").Token }},
+		"environment":   {"environment", func(c *app.PutAddress) { c.Env = push.EnvProduction }},
+		"no package":    {"topic", func(c *app.PutAddress) { c.Topic = "" }},
+	} {
+		c := android("B")
+		test.change(&c)
+		_, err := h.app.PutAddress(t.Context(), h.phone.Principal, c)
+		refusedField(t, name, err, test.field)
+	}
+}
+
 func TestAddressQuota(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, withLimits(func(l *policy.Limits) { l.AddressesPerDevice = 2 }))

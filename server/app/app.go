@@ -43,7 +43,7 @@ type TapGrant struct {
 // PushApp is a client program that may register push endpoints.
 type PushApp struct {
 	ID string
-	// Topics are its bundle ids.
+	// Topics are its bundle ids and package names.
 	Topics []string
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/hex"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -19,6 +20,17 @@ type PutAddress struct {
 	Env   push.Env
 	Topic string
 }
+
+// Forms of what Google hands out. An installation id is 22 characters of
+// base64url whose first four bits are 0111. A registration token is longer, and
+// nothing is promised about it.
+var (
+	fcmFIDForm   = regexp.MustCompile(`^[c-f][A-Za-z0-9_-]{21}$`)
+	fcmTokenForm = regexp.MustCompile(`^[!-~]{32,512}$`)
+)
+
+// Bounds of FCM's addresses.
+const fcmTokenMax, fcmFIDMax = 512, 22
 
 // Bounds of an APNs device token in hex. Apple: "APNs device tokens are of
 // variable length. Don't hard-code their size" (Registering your app with
@@ -52,9 +64,24 @@ func (a *App) PutAddress(ctx context.Context, p policy.Principal, c PutAddress) 
 // checkEndpoint judges the form of an endpoint and gives its token the one
 // spelling under which it is registered.
 func checkEndpoint(c *PutAddress) error {
-	if c.Kind != push.KindAPNs {
+	var err error
+	switch c.Kind {
+	case push.KindAPNs:
+		err = checkAPNs(c)
+	case push.KindFCMToken:
+		err = checkFCM(*c, fcmTokenForm, fcmTokenMax)
+	case push.KindFCMFID:
+		err = checkFCM(*c, fcmFIDForm, fcmFIDMax)
+	default:
 		return &FieldError{Field: "kind", Reason: "UNKNOWN"}
 	}
+	if err == nil && c.Topic == "" {
+		err = &FieldError{Field: "topic", Reason: "REQUIRED"}
+	}
+	return err
+}
+
+func checkAPNs(c *PutAddress) error {
 	if c.Env != push.EnvSandbox && c.Env != push.EnvProduction {
 		return &FieldError{Field: "environment", Reason: "REQUIRED"}
 	}
@@ -62,8 +89,17 @@ func checkEndpoint(c *PutAddress) error {
 		return &FieldError{Field: "token", Reason: "MALFORMED", Max: apnsTokenMax}
 	}
 	c.Token = strings.ToLower(c.Token)
-	if c.Topic == "" {
-		return &FieldError{Field: "topic", Reason: "REQUIRED"}
+	return nil
+}
+
+// checkFCM judges an address of Google's, where case matters and there is one
+// environment.
+func checkFCM(c PutAddress, form *regexp.Regexp, longest int64) error {
+	if c.Env != "" {
+		return &FieldError{Field: "environment", Reason: "MALFORMED"}
+	}
+	if !form.MatchString(c.Token) {
+		return &FieldError{Field: "token", Reason: "MALFORMED", Max: longest}
 	}
 	return nil
 }
@@ -104,8 +140,10 @@ func (a *App) putAddress(tx *store.Tx, inst store.Installation, c PutAddress) (p
 }
 
 // addressFor finds the row this endpoint belongs in: the one it is in already,
-// the one of the same topic whose token it rotates, or a new one. replaced is
-// the row as it was under another token.
+// the one of the same vendor and topic whose token it rotates, or a new one.
+// replaced is the row as it was under another token. An app that moves from
+// registration tokens to installation ids rotates too: two rows would ring
+// twice.
 func (a *App) addressFor(tx *store.Tx, inst store.Installation, c PutAddress) (adr push.Address, replaced *push.Address, err error) {
 	own, err := addressesOf(tx.Read, inst.ID)
 	if err != nil {
@@ -115,7 +153,8 @@ func (a *App) addressFor(tx *store.Tx, inst store.Installation, c PutAddress) (a
 	if i := slices.IndexFunc(own, same); i >= 0 {
 		return own[i], nil, nil
 	}
-	if i := slices.IndexFunc(own, func(old push.Address) bool { return old.Kind == c.Kind && old.Topic == c.Topic }); i >= 0 {
+	rotated := func(old push.Address) bool { return old.Kind.Lane() == c.Kind.Lane() && old.Topic == c.Topic }
+	if i := slices.IndexFunc(own, rotated); i >= 0 {
 		return own[i], &own[i], nil
 	}
 	if len(own) >= a.limits.AddressesPerDevice {

@@ -35,6 +35,7 @@ type Config struct {
 	AdminSocket string `env:"BECKON_ADMIN_SOCKET" help:"Unix socket of the operator; default admin.sock in the data folder."`
 
 	APNs APNs `embed:"" prefix:"apns-"`
+	FCM  FCM  `embed:"" prefix:"fcm-"`
 }
 
 // APNs is the way to Apple's push service. Without a key file there is none.
@@ -62,6 +63,33 @@ type APNs struct {
 // Enabled reports whether iPhones can be called.
 func (a APNs) Enabled() bool { return a.KeyFile != "" }
 
+// FCM is the way to Firebase Cloud Messaging. Without an account file there is
+// none.
+type FCM struct {
+	// AccountFile is the service account's key file as Google handed it out;
+	// default none.
+	AccountFile string `env:"BECKON_FCM_ACCOUNT_FILE" help:"Service account key (JSON) for Firebase; without it Android phones are not called."`
+	// Project is the Firebase project; default the one in AccountFile.
+	Project string `env:"BECKON_FCM_PROJECT" help:"Firebase project; default the one of the key file."`
+	// App is the id that installations register under; default "beckon". It may
+	// be the same as that of the iPhones.
+	App string `default:"beckon" env:"BECKON_FCM_APP" help:"Id of the client program."`
+	// Packages are the program's package names; at least one goes with
+	// AccountFile.
+	Packages []string `env:"BECKON_FCM_PACKAGES" help:"Android package names of the client program."`
+	// Endpoint and TokenURI replace Google's, for emulators; default Google's
+	// own. They go together: a real token must not reach an emulator.
+	Endpoint string `env:"BECKON_FCM_ENDPOINT"  help:"Base URL in place of Google's, with the version."`
+	TokenURI string `env:"BECKON_FCM_TOKEN_URI" help:"Token endpoint in place of the key file's."       name:"token-uri"`
+	// Senders bounds the pushes on their way at once; default 0, which is 256.
+	Senders int `env:"BECKON_FCM_SENDERS" help:"Pushes on their way at once; 0 is the built-in number."`
+	// CAFile replaces the system's roots for these hosts; default none.
+	CAFile string `env:"BECKON_FCM_CA_FILE" help:"PEM file with the only roots to trust for these hosts." name:"ca-file"`
+}
+
+// Enabled reports whether Android phones can be called.
+func (f FCM) Enabled() bool { return f.AccountFile != "" }
+
 // ErrInvalid answers a configuration that could not work or would be unsafe.
 var ErrInvalid = errors.New("configuration")
 
@@ -70,7 +98,7 @@ var ErrInvalid = errors.New("configuration")
 func Default(data string) Config {
 	return Config{
 		Listen: "127.0.0.1:8420", Data: data, Limits: "default", LogLevel: slog.LevelInfo,
-		APNs: APNs{App: "beckon"},
+		APNs: APNs{App: "beckon"}, FCM: FCM{App: "beckon"},
 	}
 }
 
@@ -88,7 +116,7 @@ func (c Config) TLS() bool { return c.TLSCert != "" }
 // Validate is called by kong and by whoever builds a Config by hand. The error
 // is an ErrInvalid that names the flag.
 func (c Config) Validate() error {
-	for _, check := range []func() error{c.checkListen, c.checkURL, c.checkData, c.APNs.check} {
+	for _, check := range []func() error{c.checkListen, c.checkURL, c.checkData, c.APNs.check, c.FCM.check} {
 		if err := check(); err != nil {
 			return fmt.Errorf("%w: %w", ErrInvalid, err)
 		}
@@ -160,6 +188,23 @@ func (a APNs) check() error {
 		return errors.New("--apns-topics must name a bundle id")
 	case a.Senders < 0 || a.Senders > maxSenders:
 		return fmt.Errorf("--apns-senders must be 0 to %d", maxSenders)
+	}
+	return nil
+}
+
+func (f FCM) check() error {
+	if !f.Enabled() {
+		return nil
+	}
+	switch {
+	case f.App == "":
+		return errors.New("--fcm-app must name the client program")
+	case len(f.Packages) == 0 || slices.Contains(f.Packages, ""):
+		return errors.New("--fcm-packages must name a package")
+	case (f.Endpoint == "") != (f.TokenURI == ""):
+		return errors.New("--fcm-endpoint and --fcm-token-uri go together")
+	case f.Senders < 0 || f.Senders > maxSenders:
+		return fmt.Errorf("--fcm-senders must be 0 to %d", maxSenders)
 	}
 	return nil
 }

@@ -80,6 +80,14 @@ func TestValidate(t *testing.T) {
 		"key without program": func(c *config.Config) {
 			c.APNs = config.APNs{KeyFile: "k", KeyID: "i", TeamID: "t", Topics: []string{"x"}}
 		},
+		"account without package": func(c *config.Config) { c.FCM = config.FCM{AccountFile: "f", App: "a"} },
+		"account without program": func(c *config.Config) { c.FCM = config.FCM{AccountFile: "f", Packages: []string{"x"}} },
+		"half an emulator": func(c *config.Config) {
+			c.FCM = config.FCM{AccountFile: "f", App: "a", Packages: []string{"x"}, Endpoint: "https://h/v1"}
+		},
+		"too many senders": func(c *config.Config) {
+			c.FCM = config.FCM{AccountFile: "f", App: "a", Packages: []string{"x"}, Senders: 1001}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -95,7 +103,11 @@ func TestValidate(t *testing.T) {
 		"any port":   func(c *config.Config) { c.Listen = "localhost:0" },
 		"v6":         func(c *config.Config) { c.Listen = "[::1]:0" },
 		"TLS beyond": func(c *config.Config) { c.Listen, c.TLSCert, c.TLSKey = ":443", "c", "k" },
-		"https":      func(c *config.Config) { c.PublicURL = "https://example.com" },
+		"both vendors": func(c *config.Config) {
+			c.APNs = config.APNs{KeyFile: "k", KeyID: "i", TeamID: "t", App: "a", Topics: []string{"x"}}
+			c.FCM = config.FCM{AccountFile: "f", App: "a", Packages: []string{"x"}}
+		},
+		"https": func(c *config.Config) { c.PublicURL = "https://example.com" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -26,10 +26,16 @@ func (s addressService) PutAddress(ctx context.Context, r *v1.PutAddressRequest)
 // addressKindIn gives the word that pushes know a kind by; an unknown one is
 // refused by the verb.
 func addressKindIn(k v1.AddressKind) push.AddressKind {
-	if k == v1.AddressKind_ADDRESS_KIND_APNS {
+	switch k {
+	case v1.AddressKind_ADDRESS_KIND_APNS:
 		return push.KindAPNs
+	case v1.AddressKind_ADDRESS_KIND_FCM_TOKEN:
+		return push.KindFCMToken
+	case v1.AddressKind_ADDRESS_KIND_FCM_FID:
+		return push.KindFCMFID
+	default:
+		return ""
 	}
-	return ""
 }
 
 func environmentIn(e v1.ApnsEnvironment) push.Env {

@@ -31,6 +31,11 @@ const (
 	AddressKind_ADDRESS_KIND_UNSPECIFIED AddressKind = 0
 	// Apple Push Notification service device token, hex.
 	AddressKind_ADDRESS_KIND_APNS AddressKind = 1
+	// Firebase Cloud Messaging registration token. An app that gets installation
+	// ids registers those in its place; one takes the place of the other.
+	AddressKind_ADDRESS_KIND_FCM_TOKEN AddressKind = 2
+	// Firebase installation id that messages may be sent to.
+	AddressKind_ADDRESS_KIND_FCM_FID AddressKind = 3
 )
 
 // Enum value maps for AddressKind.
@@ -38,10 +43,14 @@ var (
 	AddressKind_name = map[int32]string{
 		0: "ADDRESS_KIND_UNSPECIFIED",
 		1: "ADDRESS_KIND_APNS",
+		2: "ADDRESS_KIND_FCM_TOKEN",
+		3: "ADDRESS_KIND_FCM_FID",
 	}
 	AddressKind_value = map[string]int32{
 		"ADDRESS_KIND_UNSPECIFIED": 0,
 		"ADDRESS_KIND_APNS":        1,
+		"ADDRESS_KIND_FCM_TOKEN":   2,
+		"ADDRESS_KIND_FCM_FID":     3,
 	}
 )
 
@@ -131,11 +140,12 @@ type PutAddressRequest struct {
 	// Provider.
 	Kind AddressKind `protobuf:"varint,1,opt,name=kind,proto3,enum=beckon.v1.AddressKind" json:"kind,omitempty"`
 	// The endpoint as the provider gave it. APNs: even-length hex, 32 to 200
-	// characters.
+	// characters. FCM token: 32 to 512 characters of visible ASCII. FCM
+	// installation id: 22 characters of base64url.
 	Token string `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
-	// Where an APNs token is valid.
+	// Where an APNs token is valid; unspecified for FCM.
 	Environment ApnsEnvironment `protobuf:"varint,3,opt,name=environment,proto3,enum=beckon.v1.ApnsEnvironment" json:"environment,omitempty"`
-	// Bundle id; must be one of the app's.
+	// Bundle id or Android package name; must be one of the app's.
 	Topic         string `protobuf:"bytes,4,opt,name=topic,proto3" json:"topic,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -269,10 +279,12 @@ const file_beckon_v1_address_proto_rawDesc = "" +
 	"\x12PutAddressResponse\x12\x1f\n" +
 	"\vaccount_tag\x18\x01 \x01(\tR\n" +
 	"accountTag\x12?\n" +
-	"\rregister_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\fregisterTime*B\n" +
+	"\rregister_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\fregisterTime*x\n" +
 	"\vAddressKind\x12\x1c\n" +
 	"\x18ADDRESS_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
-	"\x11ADDRESS_KIND_APNS\x10\x01*r\n" +
+	"\x11ADDRESS_KIND_APNS\x10\x01\x12\x1a\n" +
+	"\x16ADDRESS_KIND_FCM_TOKEN\x10\x02\x12\x18\n" +
+	"\x14ADDRESS_KIND_FCM_FID\x10\x03*r\n" +
 	"\x0fApnsEnvironment\x12 \n" +
 	"\x1cAPNS_ENVIRONMENT_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18APNS_ENVIRONMENT_SANDBOX\x10\x01\x12\x1f\n" +

@@ -77,6 +77,11 @@ func (PushKind) EnumDescriptor() ([]byte, []int) {
 
 // PushPayload travels inside a push, as JSON under the key "beckon". It is a
 // hint: ids, a badge and perhaps buttons. The truth is read by sync.
+//
+// APNs carries it beside "aps". FCM carries data messages, whose values are all
+// strings: "beckon" is this message as JSON text, "title" and "body" (which may
+// be missing) are what to show, "channel" is the notification channel, and
+// "tag" the notification's tag: what has the same tag replaces.
 type PushPayload struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Shape of this message; 1.
