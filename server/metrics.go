@@ -14,7 +14,9 @@ type metrics struct {
 	duration *prometheus.HistogramVec
 }
 
-func newMetrics() *metrics {
+// newMetrics asks open for the streams that are open: a call is counted when it
+// ends, which they have not.
+func newMetrics(open func() int) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -26,6 +28,9 @@ func newMetrics() *metrics {
 		}, []string{"procedure"}),
 	}
 	m.registry.MustRegister(m.calls, m.duration,
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "beckon_open_streams", Help: "Streams that are open.",
+		}, func() float64 { return float64(open()) }),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

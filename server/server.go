@@ -23,8 +23,12 @@ import (
 	"github.com/beckon-dev/beckon/server/store"
 )
 
-// drain is how long calls may take to end once the server is going away.
-const drain = 5 * time.Second
+const (
+	// drain is how long calls may take to end once the server is going away.
+	drain = 5 * time.Second
+	// farewell is how long watchers may take to hear of it.
+	farewell = time.Second
+)
 
 // Server is one running server. New opens it, Run serves until its context
 // ends and closes it.
@@ -92,7 +96,7 @@ func (s *Server) open(ctx context.Context) error {
 		return err
 	}
 	doorkeeper := auth.NewAuthenticator(issuer, s.app)
-	counted := newMetrics()
+	counted := newMetrics(s.app.OpenStreams)
 	rates := rpc.NewRates(*s.cfg.Limits, s.cfg.Clock)
 	s.rpc, err = rpc.NewServer(rpc.Config{
 		App: s.app, Auth: doorkeeper, Table: policy.Table(), Rates: rates,
@@ -180,6 +184,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	}
 	if s.cfg.InProcess {
 		<-ctx.Done()
+		s.goAway(ctx)
 		return nil
 	}
 	return s.serve(ctx)
@@ -198,7 +203,9 @@ func (s *Server) serve(ctx context.Context) error {
 	case err = <-failed:
 	}
 	s.leaving.Store(true)
-	// Long polls end with this error; without it Shutdown would wait for them.
+	s.goAway(ctx)
+	// Long polls, and watchers that read nothing, end with this error; without
+	// it Shutdown would wait for them.
 	s.stop(connect.NewError(connect.CodeUnavailable, "going away"))
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 	defer cancel()
@@ -215,6 +222,14 @@ func (s *Server) serve(ctx context.Context) error {
 		return nil
 	}
 	return err
+}
+
+// goAway tells watchers when to come back. Those who do not read it in time end
+// with everybody else.
+func (s *Server) goAway(ctx context.Context) {
+	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	defer cancel()
+	_ = s.app.GoAway(within)
 }
 
 func (s *Server) servePort() error {

@@ -78,6 +78,7 @@ type App struct {
 	hub      *feed.Hub
 	queue    *feed.Queue
 	attempts *attempts
+	streams  *streams
 	started  time.Time
 }
 
@@ -100,7 +101,8 @@ func New(cfg Config) *App {
 		store: cfg.Store, keys: cfg.Keys, tokens: cfg.Tokens, limits: cfg.Limits, apps: apps,
 		clock: cfg.Clock, random: cfg.Random, wakePush: cfg.WakePush,
 		stamps: changelog.NewCodec(cfg.Keys.Stamp.Reveal()),
-		hub:    feed.NewHub(), queue: feed.NewQueue(), attempts: newAttempts(), started: cfg.Clock(),
+		hub:    feed.NewHub(), queue: feed.NewQueue(), attempts: newAttempts(),
+		streams: newStreams(cfg.Limits), started: cfg.Clock(),
 	}
 }
 
@@ -134,6 +136,7 @@ func (a *App) updateAt(ctx context.Context, account, point string, fn func(*stor
 }
 
 func (a *App) wake(c store.Commit) {
+	a.streams.revoke(c.Revoked)
 	a.hub.Wake(c.Topics...)
 	for _, r := range c.Ready {
 		a.queue.Offer(r.Agent, func(line map[string]string) bool { return mayWake(r, line) })

@@ -46,6 +46,8 @@ var (
 	// ErrTapSpent: the tap token was used, or its installation is not what it
 	// was minted for.
 	ErrTapSpent = errors.New("app: tap token is not good here")
+	// ErrLeaving: the server is going away and opens no more streams.
+	ErrLeaving = errors.New("app: going away")
 )
 
 // FieldError: one field of the request is wrong. Reason is a stable word.
@@ -82,3 +84,15 @@ type RateError struct {
 
 // Error implements error.
 func (e *RateError) Error() string { return "app: rate exceeded" }
+
+// StreamsError: so many streams are open already; close one. What is "device"
+// or "account".
+type StreamsError struct {
+	What string
+	Max  int64
+}
+
+// Error implements error.
+func (e *StreamsError) Error() string {
+	return fmt.Sprintf("app: at most %d streams of one %s", e.Max, e.What)
+}

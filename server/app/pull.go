@@ -38,14 +38,7 @@ type Delta struct {
 // answered by a reset, which is data and no error. Error: ErrRevoked, also for a
 // device that was revoked while it waited.
 func (a *App) Pull(ctx context.Context, p policy.Principal, c Pull) ([]Delta, error) {
-	topics := []string{"installation:" + p.Installation}
-	for _, at := range c.At {
-		if at.Scope.Thread != "" {
-			topics = append(topics, "thread:"+at.Scope.Thread)
-		} else {
-			topics = append(topics, "account:"+p.Account)
-		}
-	}
+	topics := append(topicsOf(p, c.At), "installation:"+p.Installation)
 	var deltas []Delta
 	err := a.hub.Tail(ctx, min(c.Wait, a.limits.PullWait), topics, func() (bool, error) {
 		var err error

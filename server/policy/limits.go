@@ -39,6 +39,16 @@ type Limits struct {
 	InstallationBurst, AgentBurst, AnonymousBurst int
 	// Waits are the longest long polls.
 	PullWait, ClaimWait, DecisionWait time.Duration
+
+	// Streams that may be open at a time.
+	StreamsPerDevice, StreamsPerAccount int
+	// Beat is the time between heartbeats of a stream, give or take a fifth.
+	Beat time.Duration
+	// StreamAgeMin and StreamAgeMax are between which ages a stream ends.
+	StreamAgeMin, StreamAgeMax time.Duration
+	// ResumeRate is how many streams a second this server takes back after a
+	// restart; clients are asked to spread themselves over the time it needs.
+	ResumeRate int
 }
 
 // DefaultLimits are the ones in force unless the operator says otherwise.
@@ -56,6 +66,8 @@ func DefaultLimits() Limits {
 		InstallationRate: 20, InstallationBurst: 60, AgentRate: 20, AgentBurst: 100,
 		AnonymousRate: 1, AnonymousBurst: 10,
 		PullWait: 25 * time.Second, ClaimWait: 60 * time.Second, DecisionWait: 60 * time.Second,
+		StreamsPerDevice: 4, StreamsPerAccount: 16,
+		Beat: 25 * time.Second, StreamAgeMin: 15 * time.Minute, StreamAgeMax: 30 * time.Minute, ResumeRate: 1000,
 	}
 }
 
@@ -64,6 +76,7 @@ func DefaultLimits() Limits {
 func BenchLimits() Limits {
 	l := DefaultLimits()
 	l.OpenTasks, l.OpenDecisions = 1<<30, 1<<30
+	l.StreamsPerDevice, l.StreamsPerAccount = 1<<30, 1<<30
 	l.InstallationRate, l.AgentRate, l.AnonymousRate = 1e9, 1e9, 1e9
 	l.InstallationBurst, l.AgentBurst, l.AnonymousBurst = 1<<30, 1<<30, 1<<30
 	return l

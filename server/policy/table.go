@@ -58,6 +58,7 @@ func Table() map[string]Row {
 
 		v + "SyncService/Bootstrap": {Kinds: people},
 		v + "SyncService/Pull":      {Kinds: people},
+		v + "SyncService/Watch":     {Kinds: people},
 
 		v + "TaskService/CreateTask":     {Kinds: []Kind{Installation, Probation, Agent}},
 		v + "TaskService/ClaimTask":      {Kinds: agents},

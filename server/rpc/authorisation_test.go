@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -145,7 +146,11 @@ func (w *world) call(tr connect.Transport, spec connect.Spec, token string, requ
 	kind, err := protoregistry.GlobalTypes.FindMessageByName(method.Output().FullName())
 	check(w.t, err)
 	answer := kind.New().Interface()
-	err = as(tr, token).CallUnary(context.WithoutCancel(w.t.Context()), spec, request, answer)
+	if spec.StreamType == connect.StreamTypeUnary {
+		err = as(tr, token).CallUnary(context.WithoutCancel(w.t.Context()), spec, request, answer)
+	} else {
+		answer, err = w.firstFrame(as(tr, token), spec, request, answer)
+	}
 	if err == nil {
 		return outcome(answer)
 	}
@@ -162,6 +167,30 @@ func (w *world) call(tr connect.Transport, spec connect.Spec, token string, requ
 	return info.GetReason()
 }
 
+// firstFrame opens a stream and gives what comes after its Hello.
+func (w *world) firstFrame(c *connect.Client, spec connect.Spec, request, frame proto.Message) (proto.Message, error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
+	defer cancel()
+	// Not CallServerStream: a call that is refused before its request is read
+	// fails in Send, and the reason is what Receive gives.
+	stream, err := c.CallClientStream(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = stream.Close() }()
+	if err := errors.Join(stream.Send(request), stream.CloseSend()); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if err := stream.Receive(frame); err != nil {
+		return nil, err
+	}
+	if hello, ok := frame.(*v1.WatchResponse); !ok || hello.GetHello() == nil {
+		w.t.Errorf("%s begins with %v", spec.Procedure, frame)
+	}
+	next := frame.ProtoReflect().New().Interface()
+	return next, stream.Receive(next)
+}
+
 // outcome tells answers apart that are no errors and still no.
 func outcome(answer proto.Message) string {
 	switch a := answer.(type) {
@@ -170,6 +199,10 @@ func outcome(answer proto.Message) string {
 	case *v1.ClaimTaskResponse:
 		if a.GetClaim() == nil {
 			return "ok:nothing"
+		}
+	case *v1.WatchResponse:
+		if reset := a.GetDelta().GetReset_(); reset != nil {
+			return "ok:reset " + strings.TrimPrefix(reset.GetReason().String(), "RESET_REASON_")
 		}
 	case *v1.PullResponse:
 		if reset := a.GetDeltas()[0].GetReset_(); reset != nil {
@@ -212,7 +245,7 @@ func TestAuthorisationOverHTTP(t *testing.T) {
 	for _, spec := range server.specs() {
 		switch strings.TrimPrefix(spec.Procedure, "/beckon.v1.") {
 		case "TaskService/GetTask", "TaskService/Heartbeat", "TaskService/StopTask", "DecisionService/AnswerDecision",
-			"AgentService/IssueKey", "AgentService/MintTaskToken", "SyncService/Pull", "PairingService/RedeemPairing":
+			"AgentService/IssueKey", "AgentService/MintTaskToken", "SyncService/Pull", "SyncService/Watch", "PairingService/RedeemPairing":
 		default:
 			continue
 		}

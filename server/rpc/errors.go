@@ -97,6 +97,8 @@ func table() []row {
 		{is: app.ErrKeyReused, code: connect.CodeAborted, reason: "KEY_REUSED", text: "the key was used with another body"},
 
 		{is: store.ErrDiskFull, code: exhausted, reason: "DISK_FULL", text: "the server's disk is full; nothing was changed"},
+		{is: app.ErrLeaving, code: connect.CodeUnavailable, reason: "UNAVAILABLE", text: "the server is going away"},
+		{is: errStalled, code: connect.CodeDeadlineExceeded, reason: "STALLED", text: "the stream was not read"},
 		{is: store.ErrClosed, code: connect.CodeUnavailable, reason: "UNAVAILABLE", text: "the server is going away"},
 
 		{is: context.Canceled, code: connect.CodeCanceled, reason: reasonCanceled, text: "the caller went away"},
@@ -165,6 +167,12 @@ func typedRefusal(err error) (refusal, bool) {
 	if e, ok := errors.AsType[*app.QuotaError](err); ok {
 		return refusal{
 			code: connect.CodeResourceExhausted, reason: "QUOTA", text: "the account has as many as it may have",
+			field: e.What, max: e.Max,
+		}, true
+	}
+	if e, ok := errors.AsType[*app.StreamsError](err); ok {
+		return refusal{
+			code: connect.CodeResourceExhausted, reason: "STREAMS", text: "too many streams are open",
 			field: e.What, max: e.Max,
 		}, true
 	}

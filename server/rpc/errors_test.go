@@ -49,6 +49,8 @@ func refusals() map[string]struct {
 		"app.ErrNoAccount":      {app.ErrNoAccount, "invalid_argument", "MISSING"},
 		"app.ErrProof":          {app.ErrProof, "permission_denied", "BAD_PROOF"},
 		"app.ErrTapSpent":       {app.ErrTapSpent, "unauthenticated", "TAP_SPENT"},
+		"app.ErrLeaving":        {app.ErrLeaving, "unavailable", "UNAVAILABLE"},
+		"app.StreamsError":      {&app.StreamsError{What: "device", Max: 4}, "resource_exhausted", "STREAMS"},
 		"app.ErrPage":           {app.ErrPage, "invalid_argument", "INVALID"},
 		"app.FieldError":        {&app.FieldError{Field: "f", Reason: "LIMIT", Max: 3}, "invalid_argument", "LIMIT"},
 		"app.QuotaError":        {&app.QuotaError{What: "tasks", Max: 3}, "resource_exhausted", "QUOTA"},

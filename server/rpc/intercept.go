@@ -72,9 +72,12 @@ func wireError(r refusal, cause error) *connect.Error {
 	return out
 }
 
-// limitTime caps every call.
+// limitTime caps every call; streams end by their own age.
 func limitTime(next connect.ServerFunc) connect.ServerFunc {
 	return func(ctx context.Context, spec connect.Spec, stream connect.ServerStream) error {
+		if spec.StreamType != connect.StreamTypeUnary {
+			return next(ctx, spec, stream)
+		}
 		ctx, cancel := context.WithTimeout(ctx, callLimit)
 		defer cancel()
 		return next(ctx, spec, stream)

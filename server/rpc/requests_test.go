@@ -153,6 +153,9 @@ func readRequests(v string) map[string]request {
 		v + "SyncService/Pull": named(func(_ *world, _ device, s side) proto.Message {
 			return &v1.PullRequest{At: []*v1.At{{Scope: &v1.Scope{Scope: &v1.Scope_ThreadId{ThreadId: s.agent.thread}}, Cursor: []byte("x")}}}
 		}),
+		v + "SyncService/Watch": named(func(_ *world, _ device, s side) proto.Message {
+			return &v1.WatchRequest{At: []*v1.At{{Scope: &v1.Scope{Scope: &v1.Scope_ThreadId{ThreadId: s.agent.thread}}, Cursor: []byte("x")}}}
+		}),
 	}
 }
 

@@ -161,7 +161,7 @@ func readLimit(procedure string) int {
 
 // Mount makes the procedures reachable on a mux.
 func Mount(mux connecthttp.ServeMux, srv *connect.Server) {
-	connecthttp.Mount(mux, srv,
+	connecthttp.Mount(streamingMux{mux}, srv,
 		connecthttp.WithCompressMinBytes(1024),
 		connecthttp.WithConditionalOptions(func(spec connect.Spec) []connecthttp.Option {
 			return []connecthttp.Option{connecthttp.WithReadMaxBytes(readLimit(spec.Procedure))}

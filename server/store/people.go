@@ -30,6 +30,7 @@ func (t *Tx) PutInstallation(i Installation) error {
 	}
 	t.Touch("installation:" + i.ID)
 	if i.State == InstallationRevoked {
+		t.commit.Revoked = append(t.commit.Revoked, i.ID)
 		return t.unpublish(changelog.AccountScope, changelog.Key{Kind: changelog.Installation, ID: i.ID})
 	}
 	// The stored body is what everybody may see: no windows, no epochs.

@@ -127,6 +127,8 @@ type Commit struct {
 	Outbox []string
 	// Due: something has to happen at a time.
 	Due bool
+	// Revoked are installations that are none any more.
+	Revoked []string
 }
 
 // ReadyTask is a task that a worker may claim.

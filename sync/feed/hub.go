@@ -10,18 +10,19 @@ import (
 // see NewHub.
 type Hub struct {
 	mu   sync.Mutex
-	subs map[string]map[*Sub]struct{}
+	subs map[string]map[*Sub]uint64 // topic → reader → the topic's bit in dirty
 }
 
 // NewHub is a hub nobody waits at.
-func NewHub() *Hub { return &Hub{subs: map[string]map[*Sub]struct{}{}} }
+func NewHub() *Hub { return &Hub{subs: map[string]map[*Sub]uint64{}} }
 
-// Sub is one reader's dirty bit: however often its topics are woken before it
-// looks, it holds one wake.
+// Sub is one reader's dirty bits, one for each topic: however often a topic is
+// woken before the reader looks, it holds one wake.
 type Sub struct {
 	hub    *Hub
 	topics []string
 	c      chan struct{}
+	dirty  uint64 // of the hub's lock
 }
 
 // Subscribe waits for any of the topics from now on. Close it.
@@ -29,17 +30,28 @@ func (h *Hub) Subscribe(topics ...string) *Sub {
 	s := &Sub{hub: h, topics: topics, c: make(chan struct{}, 1)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, t := range topics {
+	for i, t := range topics {
 		if h.subs[t] == nil {
-			h.subs[t] = map[*Sub]struct{}{}
+			h.subs[t] = map[*Sub]uint64{}
 		}
-		h.subs[t][s] = struct{}{}
+		h.subs[t][s] |= 1 << min(i, 63)
 	}
 	return s
 }
 
 // C receives once after one or more wakes.
 func (s *Sub) C() <-chan struct{} { return s.c }
+
+// Take gives the topics that were woken since it was last asked, bit i for the
+// i-th one; those from the 64th on share a bit. Ask before reading: what happens
+// during the read is then a wake of its own.
+func (s *Sub) Take() uint64 {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	dirty := s.dirty
+	s.dirty = 0
+	return dirty
+}
 
 // Close stops waiting.
 func (s *Sub) Close() {
@@ -59,7 +71,8 @@ func (h *Hub) Wake(topics ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, t := range topics {
-		for s := range h.subs[t] {
+		for s, bit := range h.subs[t] {
+			s.dirty |= bit
 			select {
 			case s.c <- struct{}{}:
 			default:

@@ -67,6 +67,34 @@ func TestHub_OneDirtyBit(t *testing.T) {
 	}
 }
 
+// A reader of many topics learns which of them to read again, once.
+func TestHub_OneDirtyBitForEachTopic(t *testing.T) {
+	t.Parallel()
+	hub := feed.NewHub()
+	topics := make([]string, 70)
+	for i := range topics {
+		topics[i] = fmt.Sprint(i)
+	}
+	topics[5] = "2" // one topic may stand twice
+	sub := hub.Subscribe(topics...)
+	defer sub.Close()
+	for _, test := range []struct {
+		wake []string
+		want uint64
+	}{
+		{nil, 0},
+		{[]string{"0", "0", "nobody's"}, 1},
+		{[]string{"1", "2"}, 1<<1 | 1<<2 | 1<<5},
+		{[]string{"69"}, 1 << 63},
+		{nil, 0},
+	} {
+		hub.Wake(test.wake...)
+		if got := sub.Take(); got != test.want {
+			t.Errorf("after %v: %b, want %b", test.wake, got, test.want)
+		}
+	}
+}
+
 func TestTail(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")

@@ -982,6 +982,408 @@ func (x *PullResponse) GetDeltas() []*Delta {
 	return nil
 }
 
+// WatchRequest opens a stream.
+type WatchRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Where the client stands, at most 16 scopes.
+	At []*At `protobuf:"bytes,1,rep,name=at,proto3" json:"at,omitempty"`
+	// Size of a page, default and at most 262,144 bytes; at least one entity is
+	// sent.
+	MaxBytes      uint32 `protobuf:"varint,2,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchRequest) Reset() {
+	*x = WatchRequest{}
+	mi := &file_beckon_v1_sync_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchRequest) ProtoMessage() {}
+
+func (x *WatchRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_sync_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
+func (*WatchRequest) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *WatchRequest) GetAt() []*At {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *WatchRequest) GetMaxBytes() uint32 {
+	if x != nil {
+		return x.MaxBytes
+	}
+	return 0
+}
+
+// WatchResponse is one frame of a stream. Skip frames you do not know.
+type WatchResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The frame.
+	//
+	// Types that are valid to be assigned to Frame:
+	//
+	//	*WatchResponse_Hello
+	//	*WatchResponse_Delta
+	//	*WatchResponse_CaughtUp
+	//	*WatchResponse_Heartbeat
+	//	*WatchResponse_Goaway
+	Frame         isWatchResponse_Frame `protobuf_oneof:"frame"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchResponse) Reset() {
+	*x = WatchResponse{}
+	mi := &file_beckon_v1_sync_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchResponse) ProtoMessage() {}
+
+func (x *WatchResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_sync_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
+func (*WatchResponse) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *WatchResponse) GetFrame() isWatchResponse_Frame {
+	if x != nil {
+		return x.Frame
+	}
+	return nil
+}
+
+func (x *WatchResponse) GetHello() *Hello {
+	if x != nil {
+		if x, ok := x.Frame.(*WatchResponse_Hello); ok {
+			return x.Hello
+		}
+	}
+	return nil
+}
+
+func (x *WatchResponse) GetDelta() *Delta {
+	if x != nil {
+		if x, ok := x.Frame.(*WatchResponse_Delta); ok {
+			return x.Delta
+		}
+	}
+	return nil
+}
+
+func (x *WatchResponse) GetCaughtUp() *CaughtUp {
+	if x != nil {
+		if x, ok := x.Frame.(*WatchResponse_CaughtUp); ok {
+			return x.CaughtUp
+		}
+	}
+	return nil
+}
+
+func (x *WatchResponse) GetHeartbeat() *Heartbeat {
+	if x != nil {
+		if x, ok := x.Frame.(*WatchResponse_Heartbeat); ok {
+			return x.Heartbeat
+		}
+	}
+	return nil
+}
+
+func (x *WatchResponse) GetGoaway() *Goaway {
+	if x != nil {
+		if x, ok := x.Frame.(*WatchResponse_Goaway); ok {
+			return x.Goaway
+		}
+	}
+	return nil
+}
+
+type isWatchResponse_Frame interface {
+	isWatchResponse_Frame()
+}
+
+type WatchResponse_Hello struct {
+	// The first one.
+	Hello *Hello `protobuf:"bytes,1,opt,name=hello,proto3,oneof"`
+}
+
+type WatchResponse_Delta struct {
+	// What changed in one scope. After a reset nothing more is said of the
+	// scope; where no scope is left, the stream ends.
+	Delta *Delta `protobuf:"bytes,2,opt,name=delta,proto3,oneof"`
+}
+
+type WatchResponse_CaughtUp struct {
+	// Everything there was when the stream opened has been sent.
+	CaughtUp *CaughtUp `protobuf:"bytes,3,opt,name=caught_up,json=caughtUp,proto3,oneof"`
+}
+
+type WatchResponse_Heartbeat struct {
+	// The stream lives.
+	Heartbeat *Heartbeat `protobuf:"bytes,4,opt,name=heartbeat,proto3,oneof"`
+}
+
+type WatchResponse_Goaway struct {
+	// The stream ends now, and nothing is wrong.
+	Goaway *Goaway `protobuf:"bytes,5,opt,name=goaway,proto3,oneof"`
+}
+
+func (*WatchResponse_Hello) isWatchResponse_Frame() {}
+
+func (*WatchResponse_Delta) isWatchResponse_Frame() {}
+
+func (*WatchResponse_CaughtUp) isWatchResponse_Frame() {}
+
+func (*WatchResponse_Heartbeat) isWatchResponse_Frame() {}
+
+func (*WatchResponse_Goaway) isWatchResponse_Frame() {}
+
+// Hello says what to expect of the stream.
+type Hello struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the store's epoch.
+	Epoch []byte `protobuf:"bytes,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// Time between heartbeats. A stream that was silent for 2.2 times as long
+	// is dead.
+	Beat *durationpb.Duration `protobuf:"bytes,2,opt,name=beat,proto3" json:"beat,omitempty"`
+	// The stream ends with a Goaway when it is this old.
+	MaxAge        *durationpb.Duration `protobuf:"bytes,3,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Hello) Reset() {
+	*x = Hello{}
+	mi := &file_beckon_v1_sync_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Hello) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Hello) ProtoMessage() {}
+
+func (x *Hello) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_sync_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Hello.ProtoReflect.Descriptor instead.
+func (*Hello) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *Hello) GetEpoch() []byte {
+	if x != nil {
+		return x.Epoch
+	}
+	return nil
+}
+
+func (x *Hello) GetBeat() *durationpb.Duration {
+	if x != nil {
+		return x.Beat
+	}
+	return nil
+}
+
+func (x *Hello) GetMaxAge() *durationpb.Duration {
+	if x != nil {
+		return x.MaxAge
+	}
+	return nil
+}
+
+// CaughtUp separates the past from what happens now.
+type CaughtUp struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CaughtUp) Reset() {
+	*x = CaughtUp{}
+	mi := &file_beckon_v1_sync_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CaughtUp) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CaughtUp) ProtoMessage() {}
+
+func (x *CaughtUp) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_sync_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CaughtUp.ProtoReflect.Descriptor instead.
+func (*CaughtUp) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{14}
+}
+
+// Heartbeat says that the stream lives, and where the server believes the
+// client to be.
+type Heartbeat struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The positions behind what was sent, one for each scope that was not reset,
+	// in the order of the request. A client whose cursor differs by any byte has
+	// lost something and pulls.
+	Sent          []*At `protobuf:"bytes,1,rep,name=sent,proto3" json:"sent,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Heartbeat) Reset() {
+	*x = Heartbeat{}
+	mi := &file_beckon_v1_sync_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Heartbeat) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Heartbeat) ProtoMessage() {}
+
+func (x *Heartbeat) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_sync_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
+func (*Heartbeat) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Heartbeat) GetSent() []*At {
+	if x != nil {
+		return x.Sent
+	}
+	return nil
+}
+
+// Goaway asks to come back, to this server or another one.
+type Goaway struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Not before.
+	ReconnectMin *durationpb.Duration `protobuf:"bytes,1,opt,name=reconnect_min,json=reconnectMin,proto3" json:"reconnect_min,omitempty"`
+	// Not after; a client draws a time between the two, so that not all of them
+	// come at once.
+	ReconnectMax  *durationpb.Duration `protobuf:"bytes,2,opt,name=reconnect_max,json=reconnectMax,proto3" json:"reconnect_max,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Goaway) Reset() {
+	*x = Goaway{}
+	mi := &file_beckon_v1_sync_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Goaway) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Goaway) ProtoMessage() {}
+
+func (x *Goaway) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_sync_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Goaway.ProtoReflect.Descriptor instead.
+func (*Goaway) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *Goaway) GetReconnectMin() *durationpb.Duration {
+	if x != nil {
+		return x.ReconnectMin
+	}
+	return nil
+}
+
+func (x *Goaway) GetReconnectMax() *durationpb.Duration {
+	if x != nil {
+		return x.ReconnectMax
+	}
+	return nil
+}
+
 var File_beckon_v1_sync_proto protoreflect.FileDescriptor
 
 const file_beckon_v1_sync_proto_rawDesc = "" +
@@ -1038,7 +1440,29 @@ const file_beckon_v1_sync_proto_rawDesc = "" +
 	"\tmax_bytes\x18\x02 \x01(\rR\bmaxBytes\x12;\n" +
 	"\x04wait\x18\x03 \x01(\v2\x19.google.protobuf.DurationB\f\xbaH\t\xaa\x01\x06\"\x02\b\x192\x00R\x04wait\"8\n" +
 	"\fPullResponse\x12(\n" +
-	"\x06deltas\x18\x01 \x03(\v2\x10.beckon.v1.DeltaR\x06deltas*\xa4\x02\n" +
+	"\x06deltas\x18\x01 \x03(\v2\x10.beckon.v1.DeltaR\x06deltas\"V\n" +
+	"\fWatchRequest\x12)\n" +
+	"\x02at\x18\x01 \x03(\v2\r.beckon.v1.AtB\n" +
+	"\xbaH\a\x92\x01\x04\b\x01\x10\x10R\x02at\x12\x1b\n" +
+	"\tmax_bytes\x18\x02 \x01(\rR\bmaxBytes\"\x83\x02\n" +
+	"\rWatchResponse\x12(\n" +
+	"\x05hello\x18\x01 \x01(\v2\x10.beckon.v1.HelloH\x00R\x05hello\x12(\n" +
+	"\x05delta\x18\x02 \x01(\v2\x10.beckon.v1.DeltaH\x00R\x05delta\x122\n" +
+	"\tcaught_up\x18\x03 \x01(\v2\x13.beckon.v1.CaughtUpH\x00R\bcaughtUp\x124\n" +
+	"\theartbeat\x18\x04 \x01(\v2\x14.beckon.v1.HeartbeatH\x00R\theartbeat\x12+\n" +
+	"\x06goaway\x18\x05 \x01(\v2\x11.beckon.v1.GoawayH\x00R\x06goawayB\a\n" +
+	"\x05frame\"\x80\x01\n" +
+	"\x05Hello\x12\x14\n" +
+	"\x05epoch\x18\x01 \x01(\fR\x05epoch\x12-\n" +
+	"\x04beat\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x04beat\x122\n" +
+	"\amax_age\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"\n" +
+	"\n" +
+	"\bCaughtUp\".\n" +
+	"\tHeartbeat\x12!\n" +
+	"\x04sent\x18\x01 \x03(\v2\r.beckon.v1.AtR\x04sent\"\x88\x01\n" +
+	"\x06Goaway\x12>\n" +
+	"\rreconnect_min\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\freconnectMin\x12>\n" +
+	"\rreconnect_max\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\freconnectMax*\xa4\x02\n" +
 	"\n" +
 	"EntityKind\x12\x1b\n" +
 	"\x17ENTITY_KIND_UNSPECIFIED\x10\x00\x12\x1d\n" +
@@ -1058,10 +1482,11 @@ const file_beckon_v1_sync_proto_rawDesc = "" +
 	"\x12RESET_REASON_EPOCH\x10\x03\x12\x17\n" +
 	"\x13RESET_REASON_SCHEMA\x10\x04\x12\x1a\n" +
 	"\x16RESET_REASON_MALFORMED\x10\x05\x12\x1a\n" +
-	"\x16RESET_REASON_FORBIDDEN\x10\x062\x8e\x01\n" +
+	"\x16RESET_REASON_FORBIDDEN\x10\x062\xcc\x01\n" +
 	"\vSyncService\x12F\n" +
 	"\tBootstrap\x12\x1b.beckon.v1.BootstrapRequest\x1a\x1c.beckon.v1.BootstrapResponse\x127\n" +
-	"\x04Pull\x12\x16.beckon.v1.PullRequest\x1a\x17.beckon.v1.PullResponseB;Z9github.com/beckon-dev/beckon/proto/gen/beckon/v1;beckonv1b\x06proto3"
+	"\x04Pull\x12\x16.beckon.v1.PullRequest\x1a\x17.beckon.v1.PullResponse\x12<\n" +
+	"\x05Watch\x12\x17.beckon.v1.WatchRequest\x1a\x18.beckon.v1.WatchResponse0\x01B;Z9github.com/beckon-dev/beckon/proto/gen/beckon/v1;beckonv1b\x06proto3"
 
 var (
 	file_beckon_v1_sync_proto_rawDescOnce sync.Once
@@ -1076,7 +1501,7 @@ func file_beckon_v1_sync_proto_rawDescGZIP() []byte {
 }
 
 var file_beckon_v1_sync_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_beckon_v1_sync_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_beckon_v1_sync_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_beckon_v1_sync_proto_goTypes = []any{
 	(EntityKind)(0),             // 0: beckon.v1.EntityKind
 	(ResetReason)(0),            // 1: beckon.v1.ResetReason
@@ -1091,14 +1516,20 @@ var file_beckon_v1_sync_proto_goTypes = []any{
 	(*BootstrapResponse)(nil),   // 10: beckon.v1.BootstrapResponse
 	(*PullRequest)(nil),         // 11: beckon.v1.PullRequest
 	(*PullResponse)(nil),        // 12: beckon.v1.PullResponse
-	(*durationpb.Duration)(nil), // 13: google.protobuf.Duration
+	(*WatchRequest)(nil),        // 13: beckon.v1.WatchRequest
+	(*WatchResponse)(nil),       // 14: beckon.v1.WatchResponse
+	(*Hello)(nil),               // 15: beckon.v1.Hello
+	(*CaughtUp)(nil),            // 16: beckon.v1.CaughtUp
+	(*Heartbeat)(nil),           // 17: beckon.v1.Heartbeat
+	(*Goaway)(nil),              // 18: beckon.v1.Goaway
+	(*durationpb.Duration)(nil), // 19: google.protobuf.Duration
 }
 var file_beckon_v1_sync_proto_depIdxs = []int32{
 	0,  // 0: beckon.v1.Entity.kind:type_name -> beckon.v1.EntityKind
 	0,  // 1: beckon.v1.Tombstone.kind:type_name -> beckon.v1.EntityKind
 	2,  // 2: beckon.v1.At.scope:type_name -> beckon.v1.Scope
 	1,  // 3: beckon.v1.Reset.reason:type_name -> beckon.v1.ResetReason
-	13, // 4: beckon.v1.Reset.after:type_name -> google.protobuf.Duration
+	19, // 4: beckon.v1.Reset.after:type_name -> google.protobuf.Duration
 	3,  // 5: beckon.v1.Changes.put:type_name -> beckon.v1.Entity
 	4,  // 6: beckon.v1.Changes.del:type_name -> beckon.v1.Tombstone
 	2,  // 7: beckon.v1.Delta.scope:type_name -> beckon.v1.Scope
@@ -1107,17 +1538,30 @@ var file_beckon_v1_sync_proto_depIdxs = []int32{
 	2,  // 10: beckon.v1.BootstrapRequest.scope:type_name -> beckon.v1.Scope
 	3,  // 11: beckon.v1.BootstrapResponse.put:type_name -> beckon.v1.Entity
 	5,  // 12: beckon.v1.PullRequest.at:type_name -> beckon.v1.At
-	13, // 13: beckon.v1.PullRequest.wait:type_name -> google.protobuf.Duration
+	19, // 13: beckon.v1.PullRequest.wait:type_name -> google.protobuf.Duration
 	8,  // 14: beckon.v1.PullResponse.deltas:type_name -> beckon.v1.Delta
-	9,  // 15: beckon.v1.SyncService.Bootstrap:input_type -> beckon.v1.BootstrapRequest
-	11, // 16: beckon.v1.SyncService.Pull:input_type -> beckon.v1.PullRequest
-	10, // 17: beckon.v1.SyncService.Bootstrap:output_type -> beckon.v1.BootstrapResponse
-	12, // 18: beckon.v1.SyncService.Pull:output_type -> beckon.v1.PullResponse
-	17, // [17:19] is the sub-list for method output_type
-	15, // [15:17] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	5,  // 15: beckon.v1.WatchRequest.at:type_name -> beckon.v1.At
+	15, // 16: beckon.v1.WatchResponse.hello:type_name -> beckon.v1.Hello
+	8,  // 17: beckon.v1.WatchResponse.delta:type_name -> beckon.v1.Delta
+	16, // 18: beckon.v1.WatchResponse.caught_up:type_name -> beckon.v1.CaughtUp
+	17, // 19: beckon.v1.WatchResponse.heartbeat:type_name -> beckon.v1.Heartbeat
+	18, // 20: beckon.v1.WatchResponse.goaway:type_name -> beckon.v1.Goaway
+	19, // 21: beckon.v1.Hello.beat:type_name -> google.protobuf.Duration
+	19, // 22: beckon.v1.Hello.max_age:type_name -> google.protobuf.Duration
+	5,  // 23: beckon.v1.Heartbeat.sent:type_name -> beckon.v1.At
+	19, // 24: beckon.v1.Goaway.reconnect_min:type_name -> google.protobuf.Duration
+	19, // 25: beckon.v1.Goaway.reconnect_max:type_name -> google.protobuf.Duration
+	9,  // 26: beckon.v1.SyncService.Bootstrap:input_type -> beckon.v1.BootstrapRequest
+	11, // 27: beckon.v1.SyncService.Pull:input_type -> beckon.v1.PullRequest
+	13, // 28: beckon.v1.SyncService.Watch:input_type -> beckon.v1.WatchRequest
+	10, // 29: beckon.v1.SyncService.Bootstrap:output_type -> beckon.v1.BootstrapResponse
+	12, // 30: beckon.v1.SyncService.Pull:output_type -> beckon.v1.PullResponse
+	14, // 31: beckon.v1.SyncService.Watch:output_type -> beckon.v1.WatchResponse
+	29, // [29:32] is the sub-list for method output_type
+	26, // [26:29] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_beckon_v1_sync_proto_init() }
@@ -1133,13 +1577,20 @@ func file_beckon_v1_sync_proto_init() {
 		(*Delta_Changes)(nil),
 		(*Delta_Reset_)(nil),
 	}
+	file_beckon_v1_sync_proto_msgTypes[12].OneofWrappers = []any{
+		(*WatchResponse_Hello)(nil),
+		(*WatchResponse_Delta)(nil),
+		(*WatchResponse_CaughtUp)(nil),
+		(*WatchResponse_Heartbeat)(nil),
+		(*WatchResponse_Goaway)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_beckon_v1_sync_proto_rawDesc), len(file_beckon_v1_sync_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   11,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -28,6 +28,8 @@ const (
 	SyncServiceBootstrapProcedure = "/beckon.v1.SyncService/Bootstrap"
 	// SyncServicePullProcedure is the procedure name of the SyncService's Pull RPC.
 	SyncServicePullProcedure = "/beckon.v1.SyncService/Pull"
+	// SyncServiceWatchProcedure is the procedure name of the SyncService's Watch RPC.
+	SyncServiceWatchProcedure = "/beckon.v1.SyncService/Watch"
 )
 
 var (
@@ -45,6 +47,13 @@ var (
 			Procedure:  SyncServicePullProcedure,
 		}
 	})
+	syncServiceWatchSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeServer,
+			Schema:     v1.File_beckon_v1_sync_proto.Services().ByName("SyncService").Methods().ByName("Watch"),
+			Procedure:  SyncServiceWatchProcedure,
+		}
+	})
 )
 
 // SyncServiceClient is a client for the beckon.v1.SyncService service.
@@ -55,12 +64,36 @@ type SyncServiceClient interface {
 	// Pull reads what changed since the given cursors; with wait it stays open
 	// until something has.
 	Pull(context.Context, *v1.PullRequest) (*v1.PullResponse, error)
+	// Watch sends what changes since the given cursors for as long as the stream
+	// lives: a Hello, pages until nothing is left, one CaughtUp, and then each
+	// change as it happens. It reads what Pull reads.
+	Watch(context.Context, *v1.WatchRequest) (SyncServiceWatchClientStream, error)
 }
 
 // NewSyncServiceClient constructs a client for the beckon.v1.SyncService service. Multiple service
 // clients may share a single connect.Client.
 func NewSyncServiceClient(client *connect.Client) SyncServiceClient {
 	return &syncServiceClient{client: client}
+}
+
+// SyncServiceWatchClientStream is the client stream for the SyncService's Watch RPC.
+type SyncServiceWatchClientStream struct {
+	stream connect.ClientStream
+}
+
+// Receive returns the next response message from the server.
+func (s SyncServiceWatchClientStream) Receive() (*v1.WatchResponse, error) {
+	var res v1.WatchResponse
+	if err := s.stream.Receive(&res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+// Close releases the stream's resources. It is idempotent and is typically deferred to clean up a
+// stream abandoned before io.EOF.
+func (s SyncServiceWatchClientStream) Close() error {
+	return s.stream.Close()
 }
 
 // SyncServiceHandler is an implementation of the beckon.v1.SyncService service.
@@ -71,6 +104,10 @@ type SyncServiceHandler interface {
 	// Pull reads what changed since the given cursors; with wait it stays open
 	// until something has.
 	Pull(context.Context, *v1.PullRequest) (*v1.PullResponse, error)
+	// Watch sends what changes since the given cursors for as long as the stream
+	// lives: a Hello, pages until nothing is left, one CaughtUp, and then each
+	// change as it happens. It reads what Pull reads.
+	Watch(context.Context, *v1.WatchRequest, SyncServiceWatchServerStream) error
 }
 
 // RegisterSyncServiceHandler registers svc as the beckon.v1.SyncService implementation on server.
@@ -79,7 +116,23 @@ func RegisterSyncServiceHandler(server *connect.Server, svc SyncServiceHandler) 
 	server.Register(
 		connect.Method{Spec: syncServiceBootstrapSpec(), Handler: adapter.bootstrap},
 		connect.Method{Spec: syncServicePullSpec(), Handler: adapter.pull},
+		connect.Method{Spec: syncServiceWatchSpec(), Handler: adapter.watch},
 	)
+}
+
+// SyncServiceWatchServerStream is the server stream for the SyncService's Watch RPC.
+type SyncServiceWatchServerStream struct {
+	stream connect.ServerStream
+}
+
+// SendHeaders flushes the response headers without a message. The first Send does this implicitly.
+func (s SyncServiceWatchServerStream) SendHeaders() error {
+	return s.stream.SendHeaders()
+}
+
+// Send sends a response message to the client.
+func (s SyncServiceWatchServerStream) Send(res *v1.WatchResponse) error {
+	return s.stream.Send(res)
 }
 
 // UnimplementedSyncServiceHandler returns CodeUnimplemented from all methods.
@@ -91,6 +144,10 @@ func (UnimplementedSyncServiceHandler) Bootstrap(context.Context, *v1.BootstrapR
 
 func (UnimplementedSyncServiceHandler) Pull(context.Context, *v1.PullRequest) (*v1.PullResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, "beckon.v1.SyncService.Pull is not implemented")
+}
+
+func (UnimplementedSyncServiceHandler) Watch(context.Context, *v1.WatchRequest, SyncServiceWatchServerStream) error {
+	return connect.NewError(connect.CodeUnimplemented, "beckon.v1.SyncService.Watch is not implemented")
 }
 
 type syncServiceClient struct {
@@ -111,6 +168,14 @@ func (c *syncServiceClient) Pull(ctx context.Context, req *v1.PullRequest) (*v1.
 		return nil, err
 	}
 	return &res, nil
+}
+
+func (c *syncServiceClient) Watch(ctx context.Context, req *v1.WatchRequest) (SyncServiceWatchClientStream, error) {
+	stream, err := c.client.CallServerStream(ctx, syncServiceWatchSpec(), req)
+	if err != nil {
+		return SyncServiceWatchClientStream{}, err
+	}
+	return SyncServiceWatchClientStream{stream: stream}, nil
 }
 
 type syncServiceHandler struct{ svc SyncServiceHandler }
@@ -137,4 +202,12 @@ func (h syncServiceHandler) pull(ctx context.Context, _ connect.Spec, stream con
 		return err
 	}
 	return stream.Send(res)
+}
+
+func (h syncServiceHandler) watch(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.WatchRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	return h.svc.Watch(ctx, &req, SyncServiceWatchServerStream{stream: stream})
 }
