@@ -19,6 +19,8 @@ const (
 	ReasonLeaseLost = "LEASE_LOST"
 	// ReasonDeniedBefore: the person has denied exactly this in this task.
 	ReasonDeniedBefore = "DENIED_BEFORE"
+	// ReasonKillSwitch: the person has stopped every agent of the account.
+	ReasonKillSwitch = "KILL_SWITCH"
 	// ReasonTaskEnded: the task is over.
 	ReasonTaskEnded = "TASK_ENDED"
 	// ReasonUnclaimed: nobody owns the server yet.

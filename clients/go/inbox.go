@@ -147,6 +147,14 @@ func (i *Inbox) Tasks() []*v1.TaskHeader {
 // Agents are the links by which agents work in this account.
 func (i *Inbox) Agents() []*v1.AgentLink { return all[v1.AgentLink](i.view, changelog.AgentLink) }
 
+// Settings are the person's choices; the kill switch is one of them.
+func (i *Inbox) Settings() *v1.Settings {
+	for _, s := range all[v1.Settings](i.view, changelog.Settings) {
+		return s
+	}
+	return &v1.Settings{ContentLevel: v1.ContentLevel_CONTENT_LEVEL_IDS}
+}
+
 // Counters is what the badge shows.
 func (i *Inbox) Counters() *v1.Counters {
 	for _, c := range all[v1.Counters](i.view, changelog.Counters) {

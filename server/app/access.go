@@ -44,6 +44,20 @@ func linked(tx *store.Read, agent string, scope store.AgentScope) error {
 	return nil
 }
 
+// mayAct refuses a program while its person has stopped every agent (R16). It
+// is asked in the transaction of each change, so that none slips past a switch
+// that was turned in the meantime.
+func mayAct(tx *store.Read, p policy.Principal) error {
+	if p.Person() {
+		return nil
+	}
+	s, err := tx.Settings()
+	if err == nil && s.KillSwitch.On() {
+		err = ErrKillSwitch
+	}
+	return err
+}
+
 // workTask reads a task for the program that works on it.
 func workTask(tx *store.Read, p policy.Principal, id string, scope store.AgentScope) (task.State, error) {
 	s, err := tx.Task(id)

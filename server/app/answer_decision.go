@@ -49,7 +49,8 @@ type AnswerResult struct {
 // AnswerDecision is the one verb behind RPC and tap. Answer, grant, signal,
 // wake, changes and audit are one transaction. Errors: *decision.InvalidError
 // for an answer that does not fit, ErrProof for a signature that is not the
-// installation's, ErrTapSpent, ErrRevoked, store.ErrNotFound.
+// installation's, ErrTapSpent, ErrKillSwitch for anything but a refusal while
+// every agent is stopped, ErrRevoked, store.ErrNotFound.
 func (a *App) AnswerDecision(ctx context.Context, p policy.Principal, c AnswerDecision) (AnswerResult, error) {
 	account, err := ownAccount(p, store.KindDecision, c.Decision)
 	if err != nil {
@@ -186,6 +187,16 @@ func (a *App) answer(tx *store.Tx, p policy.Principal, c AnswerDecision, shown v
 	events, outcome, err := decision.Decide(d, cmd, tx.Now())
 	if err != nil {
 		return AnswerResult{}, err
+	}
+	if outcome == decision.Applied && d.Raises(c.Items) {
+		// The program that asked might be waiting for exactly this.
+		s, err := tx.Settings()
+		if err == nil && s.KillSwitch.On() {
+			err = ErrKillSwitch
+		}
+		if err != nil {
+			return AnswerResult{}, err
+		}
 	}
 	if len(events) > 0 {
 		by := inst.ID

@@ -101,7 +101,7 @@ func mayWake(r store.ReadyTask, line map[string]string) bool {
 // It gives up only when it has tried all there are: a crowd that lost the race
 // for the first few must not go to sleep before the others.
 func (a *App) tryClaim(ctx context.Context, p policy.Principal, c ClaimTask) (Claim, bool, error) {
-	tried := map[string]bool{}
+	tried, stopped := map[string]bool{}, map[string]bool{} // by task, by account
 	for {
 		candidates, err := a.candidates(ctx, p, c, tried)
 		if err != nil {
@@ -109,7 +109,11 @@ func (a *App) tryClaim(ctx context.Context, p policy.Principal, c ClaimTask) (Cl
 		}
 		for _, ready := range candidates {
 			tried[ready.Task] = true
+			if stopped[ready.Account] {
+				continue
+			}
 			claim, err := a.claimAlone(ctx, p, c, ready)
+			stopped[ready.Account] = errors.Is(err, ErrKillSwitch)
 			switch {
 			case errors.Is(err, errKeyGone):
 				return Claim{}, false, ErrRevoked
@@ -117,7 +121,7 @@ func (a *App) tryClaim(ctx context.Context, p policy.Principal, c ClaimTask) (Cl
 				failpoint.Hit("claim.committed")
 				return claim, true, nil
 			case errors.Is(err, task.ErrNotClaimable), errors.Is(err, store.ErrNotFound),
-				errors.Is(err, ErrRevoked), errors.Is(err, ErrScope):
+				errors.Is(err, ErrRevoked), errors.Is(err, ErrScope), stopped[ready.Account]:
 				continue
 			default:
 				return Claim{}, false, err
@@ -186,6 +190,9 @@ func (a *App) claim(ctx context.Context, p policy.Principal, c ClaimTask, accoun
 		}
 		s, err := workTask(tx.Read, p, id, store.ScopeTaskWork)
 		if err != nil {
+			return err
+		}
+		if err := mayAct(tx.Read, p); err != nil {
 			return err
 		}
 		lease, err := a.lease(c.Claim.ID, c.Claim.Length, tx.Now())

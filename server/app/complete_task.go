@@ -21,7 +21,7 @@ type CompleteTask struct {
 // store.ErrNotFound.
 func (a *App) CompleteTask(ctx context.Context, p policy.Principal, c CompleteTask) (task.State, error) {
 	var ended task.State
-	err := a.work(ctx, p, c.Held, func(tx *store.Tx, s task.State, lease string) error {
+	err := a.workStopped(ctx, p, c.Held, func(tx *store.Tx, s task.State, lease string) error {
 		if s.Phase == task.Running && s.Lease.ID == lease {
 			if err := a.acknowledge(tx, s, c.Ack); err != nil {
 				return err

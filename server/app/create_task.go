@@ -54,12 +54,27 @@ func (a *App) CreateTask(ctx context.Context, p policy.Principal, c CreateTask) 
 	}
 	var result CreateTaskResult
 	err = a.update(ctx, account, func(tx *store.Tx) error {
+		if err := mayCreate(tx.Read, p); err != nil {
+			return err
+		}
 		result, err = once(a, tx, p, "CreateTask", c.Key, c, func() (CreateTaskResult, error) {
 			return a.createTask(tx, p, c)
 		})
 		return err
 	})
 	return result, err
+}
+
+// mayCreate refuses an agent that is stopped. One without a link here learns
+// nothing of the account, not even that.
+func mayCreate(tx *store.Read, p policy.Principal) error {
+	if p.Person() {
+		return nil
+	}
+	if err := linked(tx, p.Agent, store.ScopeTaskCreate); err != nil {
+		return err
+	}
+	return mayAct(tx, p)
 }
 
 // targetAccount is where an agent works: a target to be checked against its

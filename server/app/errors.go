@@ -36,6 +36,8 @@ var (
 	// ErrDeniedBefore: this was denied in this task and the person has not
 	// written since.
 	ErrDeniedBefore = errors.New("app: denied before in this task")
+	// ErrKillSwitch: the person has stopped every agent of the account.
+	ErrKillSwitch = errors.New("app: every agent of the account is stopped")
 	// ErrTaskEnded: the task has ended.
 	ErrTaskEnded = errors.New("app: task has ended")
 	// ErrNoAccount: the agent is linked to none or to several accounts and has

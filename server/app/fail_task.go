@@ -22,7 +22,7 @@ func (a *App) FailTask(ctx context.Context, p policy.Principal, c FailTask) (tas
 		return task.State{}, &FieldError{Field: "failure.code", Reason: "RESERVED"}
 	}
 	var ended task.State
-	err := a.work(ctx, p, c.Held, func(tx *store.Tx, s task.State, lease string) error {
+	err := a.workStopped(ctx, p, c.Held, func(tx *store.Tx, s task.State, lease string) error {
 		var err error
 		ended, err = a.stepTask(tx, s, task.Fail{Lease: lease, Failure: c.Failure})
 		return err

@@ -30,11 +30,12 @@ type HeartbeatResult struct {
 
 // Heartbeat extends the lease, and with a wait stays open for news, so that a
 // stop is heard at once. It never waits past two thirds of the lease: the next
-// one has to come in time. Errors: task.ErrLeaseLost, store.ErrNotFound.
+// one has to come in time. While every agent of the account is stopped the
+// worker hears a stop and nothing else. Errors: task.ErrLeaseLost, store.ErrNotFound.
 func (a *App) Heartbeat(ctx context.Context, p policy.Principal, c Heartbeat) (HeartbeatResult, error) {
 	var result HeartbeatResult
 	var held task.State
-	err := a.work(ctx, p, c.Held, func(tx *store.Tx, s task.State, lease string) error {
+	err := a.workStopped(ctx, p, c.Held, func(tx *store.Tx, s task.State, lease string) error {
 		s, err := a.stepTask(tx, s, task.Heartbeat{Lease: lease})
 		if err != nil {
 			return err
@@ -50,7 +51,7 @@ func (a *App) Heartbeat(ctx context.Context, p policy.Principal, c Heartbeat) (H
 	}
 	wait := min(c.Wait, held.Lease.Length*2/3)
 	account, _ := store.AccountKeyOf(store.KindTask, held.ID)
-	err = a.hub.Tail(ctx, wait, []string{"task:" + held.ID}, func() (bool, error) {
+	err = a.hub.Tail(ctx, wait, []string{"task:" + held.ID, killSwitchTopic(account)}, func() (bool, error) {
 		news := false
 		err := a.store.View(ctx, account, func(tx *store.Read) error {
 			s, err := tx.Task(held.ID)
@@ -60,9 +61,14 @@ func (a *App) Heartbeat(ctx context.Context, p policy.Principal, c Heartbeat) (H
 			if s.Lease.ID != held.Lease.ID {
 				return task.ErrLeaseLost
 			}
-			result.Hold = s.Hold
-			result.Signals, result.More, err = a.signalViews(tx, s.ID, c.Above)
-			news = s.Hold.Kind != c.Known || len(result.Signals) > 0
+			if result.Hold, err = heldBySwitch(tx, s.Hold); err != nil {
+				return err
+			}
+			result.Signals, result.More = nil, false
+			if mayAct(tx, p) == nil {
+				result.Signals, result.More, err = a.signalViews(tx, s.ID, c.Above)
+			}
+			news = result.Hold.Kind != c.Known || len(result.Signals) > 0
 			return err
 		})
 		return news, err

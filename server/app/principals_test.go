@@ -46,6 +46,10 @@ func personVerbs(t *testing.T, h *harness) map[string]func(p policy.Principal) e
 			_, err := h.app.UpdateSettings(t.Context(), p, app.UpdateSettings{Level: &level})
 			return err
 		},
+		"SetKillSwitch": func(p policy.Principal) error {
+			_, err := h.app.SetKillSwitch(t.Context(), p, app.SetKillSwitch{Key: "k", On: true})
+			return err
+		},
 		"CreateAgent": func(p policy.Principal) error {
 			_, err := h.app.CreateAgent(t.Context(), p, app.CreateAgent{Key: "k", Name: "N"})
 			return err

@@ -62,6 +62,9 @@ func (a *App) loseLease(tx *store.Tx, id string) error {
 		s.Lease.Until = again
 		return tx.PutTask(s, false)
 	}
+	if s, err = a.stopWrapped(tx, s, s.Lease.ID); err != nil {
+		return err
+	}
 	open, err := tx.OpenDecisions(id)
 	if err != nil {
 		return err

@@ -33,7 +33,7 @@ type RequestDecision struct {
 // question give the same decision, also after it was closed, and an identical
 // open question of the task is joined under another name. Errors:
 // *decision.InvalidError, *proof.InputError, ErrKeyReused, ErrDeniedBefore,
-// ErrCeiling, ErrScope, ErrTaskEnded, *QuotaError, task.ErrLeaseLost,
+// ErrCeiling, ErrScope, ErrTaskEnded, ErrKillSwitch, *QuotaError, task.ErrLeaseLost,
 // store.ErrNotFound.
 func (a *App) RequestDecision(ctx context.Context, p policy.Principal, c RequestDecision) (decision.State, error) {
 	account, err := accountOf(store.KindTask, c.Task)
@@ -108,6 +108,9 @@ func itemError(i int, err error) error {
 func (a *App) requestDecision(tx *store.Tx, p policy.Principal, c RequestDecision, lease string, d decision.State) (decision.State, error) {
 	s, err := workTask(tx.Read, p, c.Task, store.ScopeDecisionRequest)
 	if err != nil {
+		return d, err
+	}
+	if err := mayAct(tx.Read, p); err != nil {
 		return d, err
 	}
 	if id, found, err := tx.AskedAs(s.ID, c.Name); err != nil || found {

@@ -11,22 +11,23 @@ import (
 )
 
 // WaitDecision waits until a question of the calling agent is closed; it is
-// returned PENDING when the wait ended first. Error: store.ErrNotFound.
+// returned PENDING when the wait ended first. While every agent of the account
+// is stopped it learns no answer. Errors: store.ErrNotFound, ErrKillSwitch.
 func (a *App) WaitDecision(ctx context.Context, p policy.Principal, id string, wait time.Duration) (decision.State, error) {
 	account, err := accountOf(store.KindDecision, id)
 	if err != nil {
 		return decision.State{}, err
 	}
 	var d decision.State
-	err = a.hub.Tail(ctx, min(wait, a.limits.DecisionWait), []string{"decision:" + id}, func() (bool, error) {
+	err = a.hub.Tail(ctx, min(wait, a.limits.DecisionWait), []string{"decision:" + id, killSwitchTopic(account)}, func() (bool, error) {
 		d, err = a.readDecision(ctx, p, account, id)
 		return d.Status != decision.Pending, err
 	})
 	return d, err
 }
 
-// GetDecision reads a question, for its person or the asking agent. Error:
-// store.ErrNotFound.
+// GetDecision reads a question, for its person or the asking agent. Errors:
+// store.ErrNotFound, ErrKillSwitch for the agent.
 func (a *App) GetDecision(ctx context.Context, p policy.Principal, id string) (decision.State, error) {
 	account, err := ownAccount(p, store.KindDecision, id)
 	if err != nil {
@@ -42,8 +43,11 @@ func (a *App) readDecision(ctx context.Context, p policy.Principal, account, id 
 		if d, err = tx.Decision(id); err != nil {
 			return err
 		}
-		_, err = readTask(tx, p, d.Task)
-		return err
+		if _, err = readTask(tx, p, d.Task); err != nil {
+			return err
+		}
+		// A program would act on the answer, which no switch could stop.
+		return mayAct(tx, p)
 	})
 	return d, err
 }

@@ -19,7 +19,7 @@ const (
 
 // WithdrawDecision takes a question back. One that was closed otherwise before
 // stays as it is. By the asking agent, with or without the lease: the question
-// outlives it. Errors: store.ErrNotFound, ErrScope.
+// outlives it. Errors: store.ErrNotFound, ErrScope, ErrKillSwitch.
 func (a *App) WithdrawDecision(ctx context.Context, p policy.Principal, id string, why WithdrawReason) (decision.State, error) {
 	account, err := accountOf(store.KindDecision, id)
 	if err != nil {
@@ -35,6 +35,9 @@ func (a *App) WithdrawDecision(ctx context.Context, p policy.Principal, id strin
 			return err
 		}
 		if _, err := workTask(tx.Read, p, d.Task, store.ScopeDecisionRequest); err != nil {
+			return err
+		}
+		if err := mayAct(tx.Read, p); err != nil {
 			return err
 		}
 		d, err = a.stepDecision(tx, d, decision.Close{To: decision.Withdrawn, Reason: reason}, p.ID())

@@ -15,8 +15,20 @@ type Held struct {
 }
 
 // work runs fn on a task for the worker that calls, in one transaction. Which
-// lease is good is judged by the life cycle.
+// lease is good is judged by the life cycle. It refuses while every agent of
+// the account is stopped.
 func (a *App) work(ctx context.Context, p policy.Principal, h Held, fn func(tx *store.Tx, s task.State, lease string) error) error {
+	return a.workStopped(ctx, p, h, func(tx *store.Tx, s task.State, lease string) error {
+		if err := mayAct(tx.Read, p); err != nil {
+			return err
+		}
+		return fn(tx, s, lease)
+	})
+}
+
+// workStopped is work for what a worker may do after a stop: to hear of it, and
+// to give the task back or end it.
+func (a *App) workStopped(ctx context.Context, p policy.Principal, h Held, fn func(tx *store.Tx, s task.State, lease string) error) error {
 	account, err := accountOf(store.KindTask, h.Task)
 	if err != nil {
 		return err

@@ -24,6 +24,8 @@ func Table() map[string]Row {
 	return map[string]Row{
 		v + "AccountService/GetAccount":     {Kinds: people},
 		v + "AccountService/UpdateSettings": {Kinds: full},
+		// On by whoever can; off is judged in the transaction.
+		v + "AccountService/SetKillSwitch": {Kinds: people},
 
 		v + "AddressService/PutAddress": {Kinds: people},
 

@@ -39,3 +39,11 @@ func (s accountService) UpdateSettings(ctx context.Context, r *v1.UpdateSettings
 	}
 	return &v1.UpdateSettingsResponse{Settings: settingsOut(result.Settings), AsOf: result.AsOf}, nil
 }
+
+func (s accountService) SetKillSwitch(ctx context.Context, r *v1.SetKillSwitchRequest) (*v1.SetKillSwitchResponse, error) {
+	result, err := s.app.SetKillSwitch(ctx, principalOf(ctx), app.SetKillSwitch{Key: r.GetIdempotencyKey(), On: r.GetOn()})
+	if err != nil {
+		return nil, err
+	}
+	return &v1.SetKillSwitchResponse{Settings: settingsOut(result.Settings), AsOf: result.AsOf}, nil
+}

@@ -7,7 +7,11 @@ import (
 )
 
 func settingsOut(s store.Settings) *v1.Settings {
-	return &v1.Settings{ContentLevel: v1.ContentLevel(s.Level)}
+	out := &v1.Settings{ContentLevel: v1.ContentLevel(s.Level)}
+	if s.KillSwitch.On() {
+		out.KillSwitch = &v1.KillSwitch{InstallationId: s.KillSwitch.By, Since: timeOut(s.KillSwitch.Since)}
+	}
+	return out
 }
 
 func installationOut(i store.Installation) *v1.Installation {

@@ -286,7 +286,7 @@ func TestEntitiesAreStable(t *testing.T) {
 		store.ThreadHeader{ID: "thr", CreateTime: moment()}, store.TaskHeader{ID: "tsk", Phase: task.Running, Hold: task.HoldNone},
 		store.DecisionHeader{ID: "dec", Winner: &store.Winner{Label: "Phone"}}, store.Counters{OpenDecisions: 1, UnreadThreads: 2},
 		store.Installation{ID: "ins", State: store.InstallationProbation, ProbationEnd: moment(), ApprovalKey: []byte{1}},
-		store.Settings{Level: store.LevelTitle}, thread.Item{ID: "itm"}, decision.State{ID: "dec"},
+		store.Settings{Level: store.LevelTitle, KillSwitch: store.KillSwitch{By: "ins", Since: moment()}}, thread.Item{ID: "itm"}, decision.State{ID: "dec"},
 		store.AgentLink{Agent: "agt", Scopes: []store.AgentScope{store.ScopeTaskCreate}, Revoked: true},
 	} {
 		message, err := entityOut(stored)

@@ -91,6 +91,7 @@ func table() []row {
 		{is: thread.ErrNoAgent, code: precondition, reason: "NO_AGENT", text: "nobody is there to read it; the text was not kept"},
 		{is: app.ErrUnclaimed, code: precondition, reason: "UNCLAIMED", text: "claim the server first, by the link it printed"},
 		{is: app.ErrClaimed, code: precondition, reason: "CLAIMED", text: "the account has an owner: reset it instead"},
+		{is: app.ErrKillSwitch, code: precondition, reason: "KILL_SWITCH", text: "the person has stopped every agent of the account"},
 		{is: app.ErrDeniedBefore, code: precondition, reason: "DENIED_BEFORE", text: "this was denied in this task and the person has not written since"},
 		{is: app.ErrTaskEnded, code: precondition, reason: "TASK_ENDED", text: "the task has ended"},
 

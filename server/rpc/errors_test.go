@@ -36,6 +36,7 @@ func refusals() map[string]struct {
 		"app.ErrWrongPrincipal": {app.ErrWrongPrincipal, "permission_denied", "WRONG_PRINCIPAL"},
 		"app.ErrBadToken":       {app.ErrBadToken, "unauthenticated", "BAD_TOKEN"},
 		"app.ErrExpired":        {app.ErrExpired, "unauthenticated", "EXPIRED"},
+		"app.ErrKillSwitch":     {app.ErrKillSwitch, "failed_precondition", "KILL_SWITCH"},
 		"app.ErrRevoked":        {app.ErrRevoked, "unauthenticated", "REVOKED"},
 		"app.ErrReused":         {app.ErrReused, "unauthenticated", "REUSED"},
 		"app.ErrUnclaimed":      {app.ErrUnclaimed, "failed_precondition", "UNCLAIMED"},

@@ -165,6 +165,9 @@ func peopleRequests(v string) map[string]request {
 		v + "AccountService/UpdateSettings": plain(func(*world, device) proto.Message {
 			return &v1.UpdateSettingsRequest{ContentLevel: v1.ContentLevel_CONTENT_LEVEL_FULL.Enum()}
 		}),
+		v + "AccountService/SetKillSwitch": plain(func(*world, device) proto.Message {
+			return &v1.SetKillSwitchRequest{IdempotencyKey: "k", On: true}
+		}),
 		v + "AddressService/PutAddress": plain(func(*world, device) proto.Message {
 			return &v1.PutAddressRequest{
 				Kind: v1.AddressKind_ADDRESS_KIND_APNS, Token: "00112233445566778899aabbccddeeff",

@@ -37,10 +37,17 @@ type familyCodec struct{}
 func (familyCodec) encode(v credential.Family) ([]byte, error) { return marshal(packFamily(v)) }
 func (familyCodec) decode(b []byte) (credential.Family, error) { return unmarshal(b, unpackFamily) }
 
-func packSettings(s Settings) *storagev1.Settings { return &storagev1.Settings{Level: uint32(s.Level)} }
+func packSettings(s Settings) *storagev1.Settings {
+	return &storagev1.Settings{
+		Level: uint32(s.Level), KillSwitchBy: s.KillSwitch.By, KillSwitchSince: micros(s.KillSwitch.Since),
+	}
+}
 
 func unpackSettings(m *storagev1.Settings, r *reading) Settings {
-	return Settings{Level: number[ContentLevel](r, "level", m.GetLevel())}
+	return Settings{
+		Level:      number[ContentLevel](r, "level", m.GetLevel()),
+		KillSwitch: KillSwitch{By: m.GetKillSwitchBy(), Since: moment(m.GetKillSwitchSince())},
+	}
 }
 
 func packInstallation(i Installation) *storagev1.Installation {

@@ -130,8 +130,14 @@ func (t *Tx) setReady(s task.State) error {
 	if err != nil {
 		return err
 	}
-	t.commit.Ready = append(t.commit.Ready, ReadyTask{Agent: s.Agent, Account: t.account, Task: s.ID, Labels: s.Labels, Since: t.now})
+	t.OfferReady(s)
 	return t.movePointer(tabReadyOf, own, Table(tabPointReady), accountKey(s.Agent, beTime(t.now), t.account, s.ID), value)
+}
+
+// OfferReady lets workers look at a claimable task once more, where something
+// else than the task kept them from it.
+func (t *Tx) OfferReady(s task.State) {
+	t.commit.Ready = append(t.commit.Ready, ReadyTask{Agent: s.Agent, Account: t.account, Task: s.ID, Labels: s.Labels, Since: t.now})
 }
 
 // ReadyTasks lists claimable tasks of an agent, longest waiting first, until

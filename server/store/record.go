@@ -81,8 +81,19 @@ const (
 
 // Settings are a person's choices.
 type Settings struct {
-	Level ContentLevel
+	Level      ContentLevel
+	KillSwitch KillSwitch
 }
+
+// KillSwitch stops every agent of the account; the zero value lets them work.
+type KillSwitch struct {
+	// By is the installation that turned it on.
+	By    string
+	Since time.Time
+}
+
+// On reports whether the agents are stopped.
+func (k KillSwitch) On() bool { return !k.Since.IsZero() }
 
 // Platform is what an installation runs on, as on the wire and on disk.
 type Platform uint8

@@ -242,6 +242,8 @@ func phoneCommand(ts *testscript.TestScript, _ bool, args []string) {
 		w.answer(ctx, ts, args[1:])
 	case "stop":
 		_, err = w.phone.Tasks.StopTask(ctx, &v1.StopTaskRequest{IdempotencyKey: beckon.NewID(), TaskId: w.task(ctx, ts, "RUNNING").GetId(), Reason: "enough"})
+	case "kill-switch-off":
+		_, err = w.phone.Account.SetKillSwitch(ctx, &v1.SetKillSwitchRequest{IdempotencyKey: beckon.NewID()})
 	case "task":
 		ts.Setenv("TASK", w.task(ctx, ts, args[1]).GetId())
 	case "output": // "output TOTAL": nothing of what the command printed is lost in silence

@@ -69,6 +69,12 @@ func (c askCommand) Run(s *session) error {
 		d, err = s.await(w, d.GetId(), news)
 	}
 	if err != nil {
+		if own != nil && beckon.ReasonOf(err) == beckon.ReasonKillSwitch {
+			// The question cannot be taken back now; a task that is given back is
+			// canceled with it. A keyed one waits until the switch is off.
+			_, _ = w.Release(context.WithoutCancel(s.ctx))
+			return err
+		}
 		c.leave(s, w, own, req)
 		return err
 	}

@@ -30,16 +30,17 @@ type commandLine struct {
 	Ask   askCommand   `cmd:"" group:"For programs" help:"Ask the person and wait for the answer. The exit status is 0 for yes, 1 for no."`
 	Agent agentCommand `cmd:"" group:"For programs" help:"Agents of the account."`
 
-	Claim    claimCommand    `cmd:"" group:"For people" help:"Become the first installation of a new server, by the link it printed."`
-	Pair     pairCommand     `cmd:"" group:"For people" help:"Let another device in, or with a code: join the account that showed it."`
-	Inbox    inboxCommand    `cmd:"" group:"For people" help:"List what waits for an answer, and the threads."`
-	Show     showCommand     `cmd:"" group:"For people" help:"Show a decision, a task or a thread."`
-	Answer   answerCommand   `cmd:"" group:"For people" help:"Answer a decision."`
-	Stop     stopCommand     `cmd:"" group:"For people" help:"Stop a task."`
-	Agents   agentsCommand   `cmd:"" group:"For people" help:"List the agents that may work for you."`
-	Devices  devicesCommand  `cmd:"" group:"For people" help:"List your devices, or revoke one."`
-	Settings settingsCommand `cmd:"" group:"For people" help:"Show or change how much a push may show."`
-	Unlock   unlockCommand   `cmd:"" group:"For people" help:"Show digits that unlock this terminal for answers of class 2; with arguments: unlock another one."`
+	Claim      claimCommand      `cmd:"" group:"For people" help:"Become the first installation of a new server, by the link it printed."`
+	Pair       pairCommand       `cmd:"" group:"For people" help:"Let another device in, or with a code: join the account that showed it."`
+	Inbox      inboxCommand      `cmd:"" group:"For people" help:"List what waits for an answer, and the threads."`
+	Show       showCommand       `cmd:"" group:"For people" help:"Show a decision, a task or a thread."`
+	Answer     answerCommand     `cmd:"" group:"For people" help:"Answer a decision."`
+	Stop       stopCommand       `cmd:"" group:"For people" help:"Stop a task."`
+	Agents     agentsCommand     `cmd:"" group:"For people" help:"List the agents that may work for you."`
+	Devices    devicesCommand    `cmd:"" group:"For people" help:"List your devices, or revoke one."`
+	KillSwitch killSwitchCommand `cmd:"" group:"For people" help:"Stop every agent of the account at once, or let them work again."`
+	Settings   settingsCommand   `cmd:"" group:"For people" help:"Show or change how much a push may show."`
+	Unlock     unlockCommand     `cmd:"" group:"For people" help:"Show digits that unlock this terminal for answers of class 2; with arguments: unlock another one."`
 
 	Version versionCommand `cmd:"" help:"Print the version."`
 }
@@ -175,6 +176,8 @@ func hintFor(err error) string {
 		return "use another one with --profile NAME"
 	case beckon.Ended(err):
 		return "this installation was revoked or logged out: pair it again under another --profile"
+	case beckon.ReasonOf(err) == beckon.ReasonKillSwitch:
+		return "`beckon kill-switch` shows since when; only the person lets the agents work again"
 	case beckon.ReasonOf(err) == beckon.ReasonStepUp:
 		return "a terminal may do this only in the first 30 minutes after `beckon claim`; use your phone or the web"
 	default:

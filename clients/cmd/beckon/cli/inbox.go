@@ -13,12 +13,14 @@ type inboxCommand struct {
 }
 
 type inboxView struct {
-	OpenDecisions uint32         `json:"open_decisions"`
-	UnreadThreads uint32         `json:"unread_threads"`
-	Badge         uint32         `json:"badge"`
-	Decisions     []decisionView `json:"decisions"`
-	Threads       []threadView   `json:"threads"`
-	Tasks         []taskView     `json:"tasks"`
+	OpenDecisions uint32 `json:"open_decisions"`
+	UnreadThreads uint32 `json:"unread_threads"`
+	Badge         uint32 `json:"badge"`
+	// Since when every agent is stopped; left out while they may work.
+	KillSwitchSince time.Time      `json:"kill_switch_since,omitzero"`
+	Decisions       []decisionView `json:"decisions"`
+	Threads         []threadView   `json:"threads"`
+	Tasks           []taskView     `json:"tasks"`
 }
 
 // Run lists the inbox as every client sees it.
@@ -35,7 +37,8 @@ func (c inboxCommand) Run(s *session) error {
 	count := inbox.Counters()
 	v := inboxView{
 		OpenDecisions: count.GetOpenDecisions(), UnreadThreads: count.GetUnreadThreads(), Badge: count.GetBadge(),
-		Decisions: []decisionView{}, Threads: []threadView{}, Tasks: []taskView{},
+		KillSwitchSince: at(inbox.Settings().GetKillSwitch().GetSince()),
+		Decisions:       []decisionView{}, Threads: []threadView{}, Tasks: []taskView{},
 	}
 	for _, d := range inbox.Decisions() {
 		if c.All || d.GetState() == v1.DecisionState_DECISION_STATE_PENDING {
@@ -58,6 +61,9 @@ func (c inboxCommand) Run(s *session) error {
 }
 
 func (s *session) printInbox(v inboxView, tasks map[string]*v1.TaskHeader) {
+	if !v.KillSwitchSince.IsZero() {
+		s.sayf("KILL SWITCH ON since %s: every agent is stopped.\n", clock(v.KillSwitchSince))
+	}
 	if len(v.Decisions) == 0 {
 		s.sayf("Nothing waits for an answer.")
 	}

@@ -10,6 +10,7 @@ import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -83,7 +84,9 @@ func (ContentLevel) EnumDescriptor() ([]byte, []int) {
 type Settings struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How much a push may show.
-	ContentLevel  ContentLevel `protobuf:"varint,1,opt,name=content_level,json=contentLevel,proto3,enum=beckon.v1.ContentLevel" json:"content_level,omitempty"`
+	ContentLevel ContentLevel `protobuf:"varint,1,opt,name=content_level,json=contentLevel,proto3,enum=beckon.v1.ContentLevel" json:"content_level,omitempty"`
+	// Set while every agent of the account is stopped.
+	KillSwitch    *KillSwitch `protobuf:"bytes,2,opt,name=kill_switch,json=killSwitch,proto3" json:"kill_switch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -125,6 +128,68 @@ func (x *Settings) GetContentLevel() ContentLevel {
 	return ContentLevel_CONTENT_LEVEL_UNSPECIFIED
 }
 
+func (x *Settings) GetKillSwitch() *KillSwitch {
+	if x != nil {
+		return x.KillSwitch
+	}
+	return nil
+}
+
+// KillSwitch says that every agent of the account is stopped.
+type KillSwitch struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The installation that turned it on.
+	InstallationId string `protobuf:"bytes,1,opt,name=installation_id,json=installationId,proto3" json:"installation_id,omitempty"`
+	// Since when.
+	Since         *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=since,proto3" json:"since,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KillSwitch) Reset() {
+	*x = KillSwitch{}
+	mi := &file_beckon_v1_account_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KillSwitch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KillSwitch) ProtoMessage() {}
+
+func (x *KillSwitch) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_account_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KillSwitch.ProtoReflect.Descriptor instead.
+func (*KillSwitch) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_account_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *KillSwitch) GetInstallationId() string {
+	if x != nil {
+		return x.InstallationId
+	}
+	return ""
+}
+
+func (x *KillSwitch) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
 // GetAccountRequest is empty.
 type GetAccountRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -134,7 +199,7 @@ type GetAccountRequest struct {
 
 func (x *GetAccountRequest) Reset() {
 	*x = GetAccountRequest{}
-	mi := &file_beckon_v1_account_proto_msgTypes[1]
+	mi := &file_beckon_v1_account_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -146,7 +211,7 @@ func (x *GetAccountRequest) String() string {
 func (*GetAccountRequest) ProtoMessage() {}
 
 func (x *GetAccountRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_account_proto_msgTypes[1]
+	mi := &file_beckon_v1_account_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -159,7 +224,7 @@ func (x *GetAccountRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAccountRequest.ProtoReflect.Descriptor instead.
 func (*GetAccountRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_account_proto_rawDescGZIP(), []int{1}
+	return file_beckon_v1_account_proto_rawDescGZIP(), []int{2}
 }
 
 // GetAccountResponse is the account.
@@ -179,7 +244,7 @@ type GetAccountResponse struct {
 
 func (x *GetAccountResponse) Reset() {
 	*x = GetAccountResponse{}
-	mi := &file_beckon_v1_account_proto_msgTypes[2]
+	mi := &file_beckon_v1_account_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -191,7 +256,7 @@ func (x *GetAccountResponse) String() string {
 func (*GetAccountResponse) ProtoMessage() {}
 
 func (x *GetAccountResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_account_proto_msgTypes[2]
+	mi := &file_beckon_v1_account_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -204,7 +269,7 @@ func (x *GetAccountResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAccountResponse.ProtoReflect.Descriptor instead.
 func (*GetAccountResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_account_proto_rawDescGZIP(), []int{2}
+	return file_beckon_v1_account_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *GetAccountResponse) GetAccountId() string {
@@ -246,7 +311,7 @@ type UpdateSettingsRequest struct {
 
 func (x *UpdateSettingsRequest) Reset() {
 	*x = UpdateSettingsRequest{}
-	mi := &file_beckon_v1_account_proto_msgTypes[3]
+	mi := &file_beckon_v1_account_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -258,7 +323,7 @@ func (x *UpdateSettingsRequest) String() string {
 func (*UpdateSettingsRequest) ProtoMessage() {}
 
 func (x *UpdateSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_account_proto_msgTypes[3]
+	mi := &file_beckon_v1_account_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -271,7 +336,7 @@ func (x *UpdateSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateSettingsRequest.ProtoReflect.Descriptor instead.
 func (*UpdateSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_account_proto_rawDescGZIP(), []int{3}
+	return file_beckon_v1_account_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *UpdateSettingsRequest) GetContentLevel() ContentLevel {
@@ -294,7 +359,7 @@ type UpdateSettingsResponse struct {
 
 func (x *UpdateSettingsResponse) Reset() {
 	*x = UpdateSettingsResponse{}
-	mi := &file_beckon_v1_account_proto_msgTypes[4]
+	mi := &file_beckon_v1_account_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -306,7 +371,7 @@ func (x *UpdateSettingsResponse) String() string {
 func (*UpdateSettingsResponse) ProtoMessage() {}
 
 func (x *UpdateSettingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_account_proto_msgTypes[4]
+	mi := &file_beckon_v1_account_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -319,7 +384,7 @@ func (x *UpdateSettingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateSettingsResponse.ProtoReflect.Descriptor instead.
 func (*UpdateSettingsResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_account_proto_rawDescGZIP(), []int{4}
+	return file_beckon_v1_account_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *UpdateSettingsResponse) GetSettings() *Settings {
@@ -336,13 +401,129 @@ func (x *UpdateSettingsResponse) GetAsOf() []byte {
 	return nil
 }
 
+// SetKillSwitchRequest turns the switch.
+type SetKillSwitchRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Makes the call repeatable.
+	IdempotencyKey string `protobuf:"bytes,1,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
+	// True stops every agent of the account.
+	On            bool `protobuf:"varint,2,opt,name=on,proto3" json:"on,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetKillSwitchRequest) Reset() {
+	*x = SetKillSwitchRequest{}
+	mi := &file_beckon_v1_account_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetKillSwitchRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetKillSwitchRequest) ProtoMessage() {}
+
+func (x *SetKillSwitchRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_account_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetKillSwitchRequest.ProtoReflect.Descriptor instead.
+func (*SetKillSwitchRequest) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_account_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *SetKillSwitchRequest) GetIdempotencyKey() string {
+	if x != nil {
+		return x.IdempotencyKey
+	}
+	return ""
+}
+
+func (x *SetKillSwitchRequest) GetOn() bool {
+	if x != nil {
+		return x.On
+	}
+	return false
+}
+
+// SetKillSwitchResponse is the settings after the call.
+type SetKillSwitchResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Settings.
+	Settings *Settings `protobuf:"bytes,1,opt,name=settings,proto3" json:"settings,omitempty"`
+	// Account stamp that includes this write.
+	AsOf          []byte `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetKillSwitchResponse) Reset() {
+	*x = SetKillSwitchResponse{}
+	mi := &file_beckon_v1_account_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetKillSwitchResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetKillSwitchResponse) ProtoMessage() {}
+
+func (x *SetKillSwitchResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_account_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetKillSwitchResponse.ProtoReflect.Descriptor instead.
+func (*SetKillSwitchResponse) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_account_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *SetKillSwitchResponse) GetSettings() *Settings {
+	if x != nil {
+		return x.Settings
+	}
+	return nil
+}
+
+func (x *SetKillSwitchResponse) GetAsOf() []byte {
+	if x != nil {
+		return x.AsOf
+	}
+	return nil
+}
+
 var File_beckon_v1_account_proto protoreflect.FileDescriptor
 
 const file_beckon_v1_account_proto_rawDesc = "" +
 	"\n" +
-	"\x17beckon/v1/account.proto\x12\tbeckon.v1\x1a\x1bbuf/validate/validate.proto\"H\n" +
+	"\x17beckon/v1/account.proto\x12\tbeckon.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x80\x01\n" +
 	"\bSettings\x12<\n" +
-	"\rcontent_level\x18\x01 \x01(\x0e2\x17.beckon.v1.ContentLevelR\fcontentLevel\"\x13\n" +
+	"\rcontent_level\x18\x01 \x01(\x0e2\x17.beckon.v1.ContentLevelR\fcontentLevel\x126\n" +
+	"\vkill_switch\x18\x02 \x01(\v2\x15.beckon.v1.KillSwitchR\n" +
+	"killSwitch\"g\n" +
+	"\n" +
+	"KillSwitch\x12'\n" +
+	"\x0finstallation_id\x18\x01 \x01(\tR\x0einstallationId\x120\n" +
+	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"\x13\n" +
 	"\x11GetAccountRequest\"\xaa\x01\n" +
 	"\x12GetAccountResponse\x12\x1d\n" +
 	"\n" +
@@ -356,16 +537,24 @@ const file_beckon_v1_account_proto_rawDesc = "" +
 	"\x0e_content_level\"^\n" +
 	"\x16UpdateSettingsResponse\x12/\n" +
 	"\bsettings\x18\x01 \x01(\v2\x13.beckon.v1.SettingsR\bsettings\x12\x13\n" +
+	"\x05as_of\x18\x02 \x01(\fR\x04asOf\"[\n" +
+	"\x14SetKillSwitchRequest\x123\n" +
+	"\x0fidempotency_key\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80\x01R\x0eidempotencyKey\x12\x0e\n" +
+	"\x02on\x18\x02 \x01(\bR\x02on\"]\n" +
+	"\x15SetKillSwitchResponse\x12/\n" +
+	"\bsettings\x18\x01 \x01(\v2\x13.beckon.v1.SettingsR\bsettings\x12\x13\n" +
 	"\x05as_of\x18\x02 \x01(\fR\x04asOf*u\n" +
 	"\fContentLevel\x12\x1d\n" +
 	"\x19CONTENT_LEVEL_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11CONTENT_LEVEL_IDS\x10\x01\x12\x17\n" +
 	"\x13CONTENT_LEVEL_TITLE\x10\x02\x12\x16\n" +
-	"\x12CONTENT_LEVEL_FULL\x10\x032\xb2\x01\n" +
+	"\x12CONTENT_LEVEL_FULL\x10\x032\x86\x02\n" +
 	"\x0eAccountService\x12I\n" +
 	"\n" +
 	"GetAccount\x12\x1c.beckon.v1.GetAccountRequest\x1a\x1d.beckon.v1.GetAccountResponse\x12U\n" +
-	"\x0eUpdateSettings\x12 .beckon.v1.UpdateSettingsRequest\x1a!.beckon.v1.UpdateSettingsResponseB;Z9github.com/beckon-dev/beckon/proto/gen/beckon/v1;beckonv1b\x06proto3"
+	"\x0eUpdateSettings\x12 .beckon.v1.UpdateSettingsRequest\x1a!.beckon.v1.UpdateSettingsResponse\x12R\n" +
+	"\rSetKillSwitch\x12\x1f.beckon.v1.SetKillSwitchRequest\x1a .beckon.v1.SetKillSwitchResponseB;Z9github.com/beckon-dev/beckon/proto/gen/beckon/v1;beckonv1b\x06proto3"
 
 var (
 	file_beckon_v1_account_proto_rawDescOnce sync.Once
@@ -380,29 +569,38 @@ func file_beckon_v1_account_proto_rawDescGZIP() []byte {
 }
 
 var file_beckon_v1_account_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_beckon_v1_account_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_beckon_v1_account_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_beckon_v1_account_proto_goTypes = []any{
 	(ContentLevel)(0),              // 0: beckon.v1.ContentLevel
 	(*Settings)(nil),               // 1: beckon.v1.Settings
-	(*GetAccountRequest)(nil),      // 2: beckon.v1.GetAccountRequest
-	(*GetAccountResponse)(nil),     // 3: beckon.v1.GetAccountResponse
-	(*UpdateSettingsRequest)(nil),  // 4: beckon.v1.UpdateSettingsRequest
-	(*UpdateSettingsResponse)(nil), // 5: beckon.v1.UpdateSettingsResponse
+	(*KillSwitch)(nil),             // 2: beckon.v1.KillSwitch
+	(*GetAccountRequest)(nil),      // 3: beckon.v1.GetAccountRequest
+	(*GetAccountResponse)(nil),     // 4: beckon.v1.GetAccountResponse
+	(*UpdateSettingsRequest)(nil),  // 5: beckon.v1.UpdateSettingsRequest
+	(*UpdateSettingsResponse)(nil), // 6: beckon.v1.UpdateSettingsResponse
+	(*SetKillSwitchRequest)(nil),   // 7: beckon.v1.SetKillSwitchRequest
+	(*SetKillSwitchResponse)(nil),  // 8: beckon.v1.SetKillSwitchResponse
+	(*timestamppb.Timestamp)(nil),  // 9: google.protobuf.Timestamp
 }
 var file_beckon_v1_account_proto_depIdxs = []int32{
-	0, // 0: beckon.v1.Settings.content_level:type_name -> beckon.v1.ContentLevel
-	1, // 1: beckon.v1.GetAccountResponse.settings:type_name -> beckon.v1.Settings
-	0, // 2: beckon.v1.UpdateSettingsRequest.content_level:type_name -> beckon.v1.ContentLevel
-	1, // 3: beckon.v1.UpdateSettingsResponse.settings:type_name -> beckon.v1.Settings
-	2, // 4: beckon.v1.AccountService.GetAccount:input_type -> beckon.v1.GetAccountRequest
-	4, // 5: beckon.v1.AccountService.UpdateSettings:input_type -> beckon.v1.UpdateSettingsRequest
-	3, // 6: beckon.v1.AccountService.GetAccount:output_type -> beckon.v1.GetAccountResponse
-	5, // 7: beckon.v1.AccountService.UpdateSettings:output_type -> beckon.v1.UpdateSettingsResponse
-	6, // [6:8] is the sub-list for method output_type
-	4, // [4:6] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	0,  // 0: beckon.v1.Settings.content_level:type_name -> beckon.v1.ContentLevel
+	2,  // 1: beckon.v1.Settings.kill_switch:type_name -> beckon.v1.KillSwitch
+	9,  // 2: beckon.v1.KillSwitch.since:type_name -> google.protobuf.Timestamp
+	1,  // 3: beckon.v1.GetAccountResponse.settings:type_name -> beckon.v1.Settings
+	0,  // 4: beckon.v1.UpdateSettingsRequest.content_level:type_name -> beckon.v1.ContentLevel
+	1,  // 5: beckon.v1.UpdateSettingsResponse.settings:type_name -> beckon.v1.Settings
+	1,  // 6: beckon.v1.SetKillSwitchResponse.settings:type_name -> beckon.v1.Settings
+	3,  // 7: beckon.v1.AccountService.GetAccount:input_type -> beckon.v1.GetAccountRequest
+	5,  // 8: beckon.v1.AccountService.UpdateSettings:input_type -> beckon.v1.UpdateSettingsRequest
+	7,  // 9: beckon.v1.AccountService.SetKillSwitch:input_type -> beckon.v1.SetKillSwitchRequest
+	4,  // 10: beckon.v1.AccountService.GetAccount:output_type -> beckon.v1.GetAccountResponse
+	6,  // 11: beckon.v1.AccountService.UpdateSettings:output_type -> beckon.v1.UpdateSettingsResponse
+	8,  // 12: beckon.v1.AccountService.SetKillSwitch:output_type -> beckon.v1.SetKillSwitchResponse
+	10, // [10:13] is the sub-list for method output_type
+	7,  // [7:10] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_beckon_v1_account_proto_init() }
@@ -410,14 +608,14 @@ func file_beckon_v1_account_proto_init() {
 	if File_beckon_v1_account_proto != nil {
 		return
 	}
-	file_beckon_v1_account_proto_msgTypes[3].OneofWrappers = []any{}
+	file_beckon_v1_account_proto_msgTypes[4].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_beckon_v1_account_proto_rawDesc), len(file_beckon_v1_account_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   5,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

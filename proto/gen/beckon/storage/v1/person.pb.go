@@ -25,9 +25,13 @@ const (
 type Settings struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How much a push may show.
-	Level         uint32 `protobuf:"varint,1,opt,name=level,proto3" json:"level,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Level uint32 `protobuf:"varint,1,opt,name=level,proto3" json:"level,omitempty"`
+	// The device that stopped every agent; empty while they may work.
+	KillSwitchBy string `protobuf:"bytes,2,opt,name=kill_switch_by,json=killSwitchBy,proto3" json:"kill_switch_by,omitempty"`
+	// Since when they are stopped.
+	KillSwitchSince int64 `protobuf:"varint,3,opt,name=kill_switch_since,json=killSwitchSince,proto3" json:"kill_switch_since,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Settings) Reset() {
@@ -63,6 +67,20 @@ func (*Settings) Descriptor() ([]byte, []int) {
 func (x *Settings) GetLevel() uint32 {
 	if x != nil {
 		return x.Level
+	}
+	return 0
+}
+
+func (x *Settings) GetKillSwitchBy() string {
+	if x != nil {
+		return x.KillSwitchBy
+	}
+	return ""
+}
+
+func (x *Settings) GetKillSwitchSince() int64 {
+	if x != nil {
+		return x.KillSwitchSince
 	}
 	return 0
 }
@@ -579,9 +597,11 @@ var File_beckon_storage_v1_person_proto protoreflect.FileDescriptor
 
 const file_beckon_storage_v1_person_proto_rawDesc = "" +
 	"\n" +
-	"\x1ebeckon/storage/v1/person.proto\x12\x11beckon.storage.v1\" \n" +
+	"\x1ebeckon/storage/v1/person.proto\x12\x11beckon.storage.v1\"r\n" +
 	"\bSettings\x12\x14\n" +
-	"\x05level\x18\x01 \x01(\rR\x05level\"\xb8\x03\n" +
+	"\x05level\x18\x01 \x01(\rR\x05level\x12$\n" +
+	"\x0ekill_switch_by\x18\x02 \x01(\tR\fkillSwitchBy\x12*\n" +
+	"\x11kill_switch_since\x18\x03 \x01(\x03R\x0fkillSwitchSince\"\xb8\x03\n" +
 	"\fInstallation\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\x12\x1a\n" +

@@ -29,6 +29,9 @@ const (
 	// AccountServiceUpdateSettingsProcedure is the procedure name of the AccountService's
 	// UpdateSettings RPC.
 	AccountServiceUpdateSettingsProcedure = "/beckon.v1.AccountService/UpdateSettings"
+	// AccountServiceSetKillSwitchProcedure is the procedure name of the AccountService's SetKillSwitch
+	// RPC.
+	AccountServiceSetKillSwitchProcedure = "/beckon.v1.AccountService/SetKillSwitch"
 )
 
 var (
@@ -46,6 +49,13 @@ var (
 			Procedure:  AccountServiceUpdateSettingsProcedure,
 		}
 	})
+	accountServiceSetKillSwitchSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_beckon_v1_account_proto.Services().ByName("AccountService").Methods().ByName("SetKillSwitch"),
+			Procedure:  AccountServiceSetKillSwitchProcedure,
+		}
+	})
 )
 
 // AccountServiceClient is a client for the beckon.v1.AccountService service.
@@ -55,6 +65,13 @@ type AccountServiceClient interface {
 	// UpdateSettings changes settings; showing more in pushes needs
 	// STEP_VERIFIED.
 	UpdateSettings(context.Context, *v1.UpdateSettingsRequest) (*v1.UpdateSettingsResponse, error)
+	// SetKillSwitch stops every agent of the account at once, or lets them work
+	// again. While it is on, claims find nothing, workers hear HOLD_KIND_STOP,
+	// and of what agents call to change something only ReleaseTask, CompleteTask
+	// and FailTask pass; the rest is KILL_SWITCH, and so is any answer that does
+	// not refuse. Any installation may turn it on; turning it off needs
+	// STEP_VERIFIED.
+	SetKillSwitch(context.Context, *v1.SetKillSwitchRequest) (*v1.SetKillSwitchResponse, error)
 }
 
 // NewAccountServiceClient constructs a client for the beckon.v1.AccountService service. Multiple
@@ -70,6 +87,13 @@ type AccountServiceHandler interface {
 	// UpdateSettings changes settings; showing more in pushes needs
 	// STEP_VERIFIED.
 	UpdateSettings(context.Context, *v1.UpdateSettingsRequest) (*v1.UpdateSettingsResponse, error)
+	// SetKillSwitch stops every agent of the account at once, or lets them work
+	// again. While it is on, claims find nothing, workers hear HOLD_KIND_STOP,
+	// and of what agents call to change something only ReleaseTask, CompleteTask
+	// and FailTask pass; the rest is KILL_SWITCH, and so is any answer that does
+	// not refuse. Any installation may turn it on; turning it off needs
+	// STEP_VERIFIED.
+	SetKillSwitch(context.Context, *v1.SetKillSwitchRequest) (*v1.SetKillSwitchResponse, error)
 }
 
 // RegisterAccountServiceHandler registers svc as the beckon.v1.AccountService implementation on
@@ -79,6 +103,7 @@ func RegisterAccountServiceHandler(server *connect.Server, svc AccountServiceHan
 	server.Register(
 		connect.Method{Spec: accountServiceGetAccountSpec(), Handler: adapter.getAccount},
 		connect.Method{Spec: accountServiceUpdateSettingsSpec(), Handler: adapter.updateSettings},
+		connect.Method{Spec: accountServiceSetKillSwitchSpec(), Handler: adapter.setKillSwitch},
 	)
 }
 
@@ -91,6 +116,10 @@ func (UnimplementedAccountServiceHandler) GetAccount(context.Context, *v1.GetAcc
 
 func (UnimplementedAccountServiceHandler) UpdateSettings(context.Context, *v1.UpdateSettingsRequest) (*v1.UpdateSettingsResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, "beckon.v1.AccountService.UpdateSettings is not implemented")
+}
+
+func (UnimplementedAccountServiceHandler) SetKillSwitch(context.Context, *v1.SetKillSwitchRequest) (*v1.SetKillSwitchResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "beckon.v1.AccountService.SetKillSwitch is not implemented")
 }
 
 type accountServiceClient struct {
@@ -108,6 +137,14 @@ func (c *accountServiceClient) GetAccount(ctx context.Context, req *v1.GetAccoun
 func (c *accountServiceClient) UpdateSettings(ctx context.Context, req *v1.UpdateSettingsRequest) (*v1.UpdateSettingsResponse, error) {
 	var res v1.UpdateSettingsResponse
 	if err := c.client.CallUnary(ctx, accountServiceUpdateSettingsSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *accountServiceClient) SetKillSwitch(ctx context.Context, req *v1.SetKillSwitchRequest) (*v1.SetKillSwitchResponse, error) {
+	var res v1.SetKillSwitchResponse
+	if err := c.client.CallUnary(ctx, accountServiceSetKillSwitchSpec(), req, &res); err != nil {
 		return nil, err
 	}
 	return &res, nil
@@ -133,6 +170,18 @@ func (h accountServiceHandler) updateSettings(ctx context.Context, _ connect.Spe
 		return err
 	}
 	res, err := h.svc.UpdateSettings(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h accountServiceHandler) setKillSwitch(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.SetKillSwitchRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.SetKillSwitch(ctx, &req)
 	if err != nil {
 		return err
 	}
