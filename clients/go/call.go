@@ -106,7 +106,7 @@ type caller struct {
 func (c caller) intercept(next connect.ClientFunc) connect.ClientFunc {
 	return func(ctx context.Context, spec connect.Spec) (connect.ClientStream, error) {
 		if spec.StreamType != connect.StreamTypeUnary {
-			return nil, &Error{Code: connect.CodeUnimplemented, Text: "streams are not in this client"}
+			return c.open(ctx, spec, next)
 		}
 		return &call{caller: c, ctx: ctx, spec: spec, next: next}, nil
 	}
@@ -169,7 +169,7 @@ func (c *call) Receive(msg any) error {
 			return errorOf(errors.Join(c.ctx.Err(), err))
 		}
 		if n >= c.retry.Attempts || !c.repeatable(err) {
-			return c.explain(err)
+			return explain(err)
 		}
 		if err := pause(c.ctx, c.retry.wait(n-1)); err != nil {
 			return errorOf(err)
@@ -230,7 +230,8 @@ func unanswered(err error) bool {
 	}
 }
 
-func (c *call) explain(err error) error {
+// explain makes the typed error of a call that nobody has judged, or somebody.
+func explain(err error) error {
 	out := errorOf(err)
 	if e, ok := errors.AsType[*Error](out); ok && e.Reason == "" && unanswered(err) {
 		e.Reason = ReasonUnreachable

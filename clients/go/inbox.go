@@ -82,10 +82,7 @@ func (i *Inbox) pull(ctx context.Context, wait time.Duration) (more bool, err er
 		return true, pause(ctx, reset.GetAfter().AsDuration())
 	}
 	changes := res.GetDeltas()[0].GetChanges()
-	i.view.ApplyChanges(cursor, horizon, replica.ChangesPage{
-		Put: entities(changes.GetPut()), Del: tombstones(changes.GetDel()), Next: changes.GetNext(),
-		More: changes.GetMore(), AsOf: changes.GetAsOf(), Epoch: changes.GetEpoch(),
-	})
+	i.view.ApplyChanges(cursor, horizon, changesPage(changes))
 	return changes.GetMore(), nil
 }
 
