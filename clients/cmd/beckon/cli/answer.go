@@ -88,7 +88,7 @@ func (s *session) confirm(d *v1.Decision, option string) (bool, error) {
 	}
 	defer func() { _ = tty.Close() }()
 	screen := *s
-	screen.in, screen.out, screen.err = tty, tty, tty
+	screen.in, screen.out, screen.err, screen.lines = tty, tty, tty, nil
 	screen.printDecision(decisionViewOf(d))
 	typed, err := screen.readLine("Answer " + oneLine(option) + "? [y/N] ")
 	if err != nil {

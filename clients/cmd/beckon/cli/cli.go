@@ -33,6 +33,7 @@ type commandLine struct {
 	Claim      claimCommand      `cmd:"" group:"For people" help:"Become the first installation of a new server, by the link it printed."`
 	Pair       pairCommand       `cmd:"" group:"For people" help:"Let another device in, or with a code: join the account that showed it."`
 	Inbox      inboxCommand      `cmd:"" group:"For people" help:"List what waits for an answer, and the threads."`
+	Watch      watchCommand      `cmd:"" group:"For people" help:"Print each change as it happens: questions, answers, tasks and results."`
 	Show       showCommand       `cmd:"" group:"For people" help:"Show a decision, a task or a thread."`
 	Answer     answerCommand     `cmd:"" group:"For people" help:"Answer a decision."`
 	Stop       stopCommand       `cmd:"" group:"For people" help:"Stop a task."`
@@ -51,6 +52,7 @@ type session struct {
 	line     *commandLine
 	in       *os.File
 	out, err *os.File
+	lines    *bufio.Reader // of in, once somebody was asked
 	version  string
 }
 
@@ -246,8 +248,11 @@ func (s *session) readLine(prompt string) (string, error) {
 		err  error
 	}
 	read := make(chan result, 1)
+	if s.lines == nil {
+		s.lines = bufio.NewReader(io.LimitReader(s.in, 64<<10))
+	}
 	go func() {
-		text, err := bufio.NewReader(io.LimitReader(s.in, 4096)).ReadString('\n')
+		text, err := s.lines.ReadString('\n')
 		read <- result{text, err}
 	}()
 	select {

@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"errors"
 	"os"
 	"time"
+
+	"connectrpc.com/connect/v2"
 
 	beckon "github.com/beckon-dev/beckon/clients/go"
 	v1 "github.com/beckon-dev/beckon/proto/gen/beckon/v1"
@@ -106,11 +109,7 @@ func (c pairCommand) offer(s *session, p *beckon.Person) error {
 		}
 	}
 	s.notef("a device asks to join: %q (%s)", device.GetLabel(), word(device.GetPlatform()))
-	digits, err := s.readLine("Type the four digits it shows: ")
-	if err != nil {
-		return err
-	}
-	installation, err := offer.Confirm(s.ctx, digits)
+	installation, err := c.confirm(s, offer)
 	if err != nil {
 		return err
 	}
@@ -119,6 +118,23 @@ func (c pairCommand) offer(s *session, p *beckon.Person) error {
 	}
 	s.sayf("%q is in, as %s.", installation.GetLabel(), installation.GetId())
 	return nil
+}
+
+// confirm asks for the digits. Who mistypes may try once more, as the server
+// allows.
+func (pairCommand) confirm(s *session, offer *beckon.Offer) (*v1.Installation, error) {
+	for tries := 1; ; tries++ {
+		digits, err := s.readLine("Type the four digits it shows: ")
+		if err != nil {
+			return nil, err
+		}
+		installation, err := offer.Confirm(s.ctx, digits)
+		if e, ok := errors.AsType[*beckon.Error](err); !ok || tries == 2 ||
+			e.Reason != "BAD_SECRET" && e.Code != connect.CodeInvalidArgument {
+			return installation, err
+		}
+		s.notef("these are not the digits; there is one more try")
+	}
 }
 
 type digitsView struct {
