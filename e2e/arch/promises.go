@@ -43,7 +43,7 @@ func CheckPromises(fsys fs.FS, page string, last int, rules Rules) ([]Finding, e
 		}
 		number, err := strconv.Atoi(head[1])
 		if err != nil || number != p.rule+1 {
-			p.report(i, "R%s follows R%d", head[1], p.rule)
+			p.reportf(i, "R%s follows R%d", head[1], p.rule)
 		}
 		p.rule = number
 		below := ""
@@ -53,7 +53,7 @@ func CheckPromises(fsys fs.FS, page string, last int, rules Rules) ([]Finding, e
 		p.check(i+1, below)
 	}
 	if p.rule != last {
-		p.report(len(lines)-1, "the last rule is R%d, want R%d", p.rule, last)
+		p.reportf(len(lines)-1, "the last rule is R%d, want R%d", p.rule, last)
 	}
 	return p.found, nil
 }
@@ -70,26 +70,26 @@ type promises struct {
 func (p *promises) check(at int, line string) {
 	named, ok := strings.CutPrefix(line, "Test: ")
 	if !ok {
-		p.report(at, "R%d has no line of tests", p.rule)
+		p.reportf(at, "R%d has no line of tests", p.rule)
 		return
 	}
 	names := quoted.FindAllStringSubmatch(named, -1)
 	if len(names) == 0 && named != notBuilt {
-		p.report(at, "R%d names no test; of what does not exist say %q", p.rule, notBuilt)
+		p.reportf(at, "R%d names no test; of what does not exist say %q", p.rule, notBuilt)
 	}
 	for _, name := range names {
 		if !p.tests[name[1]] {
-			p.report(at, "R%d names %s, which is not in the tree", p.rule, name[1])
+			p.reportf(at, "R%d names %s, which is not in the tree", p.rule, name[1])
 		}
 	}
-	for _, word := range strings.Fields(quoted.ReplaceAllString(named, "")) {
+	for word := range strings.FieldsSeq(quoted.ReplaceAllString(named, "")) {
 		if testName.MatchString(word) {
-			p.report(at, "R%d: %s: a test is named as `folder.TestName`, with the quotes", p.rule, word)
+			p.reportf(at, "R%d: %s: a test is named as `folder.TestName`, with the quotes", p.rule, word)
 		}
 	}
 }
 
-func (p *promises) report(index int, format string, args ...any) {
+func (p *promises) reportf(index int, format string, args ...any) {
 	p.found = append(p.found, Finding{"promise", p.page, index + 1, fmt.Sprintf(format, args...)})
 }
 

@@ -68,10 +68,10 @@ func (s *Server) ClaimLink() string {
 func freePort(t testing.TB) string {
 	t.Helper()
 	for range 100 {
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(12000+rand.IntN(20000))))
-		if err == nil {
-			defer func() { _ = l.Close() }()
-			return l.Addr().String()
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(12000+rand.IntN(20000)))
+		if l, err := net.Listen("tcp", address); err == nil {
+			_ = l.Close()
+			return address
 		}
 	}
 	t.Fatal("no port is free")
