@@ -19,7 +19,7 @@ import (
 // commandLine is what can be typed. The configuration is the same for every
 // command, since the operator's ones have to find the socket.
 type commandLine struct {
-	File kong.ConfigFlag `env:"BECKON_CONFIG" help:"JSON file with the same settings, '_' for '-'." name:"config"`
+	File kong.ConfigFlag `env:"BECKOND_CONFIG" help:"JSON file with the same settings, '_' for '-'." name:"config"`
 	config.Config
 
 	Serve serveCommand `cmd:"" default:"1" help:"Run the server."`
