@@ -55,10 +55,9 @@ bench:
 	@.ci/need e2e/load "the load programs that print the numbers"
 	go test -run '^$$' -bench . -benchtime 1x -timeout 60m ./e2e/load/...
 
-## conformance: the SDK cases against every SDK
-conformance:
-	@.ci/need e2e/conformance "the conformance cases and their runner"
-	go test -count=1 ./e2e/conformance/...
+## conformance: the public cases of Connect, gRPC and gRPC-Web, and grpcurl, against the server
+conformance: proto/tools/node_modules/.stamp $(VALIDATE)
+	cd e2e/conformance && go test -count=1 -v -timeout 20m .
 
 ## browser: the web app in a real browser
 browser:

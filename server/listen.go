@@ -40,12 +40,13 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	return cfg.Listen(ctx, "tcp", address)
 }
 
-// newHTTP is the HTTP server of the port. Requests live in base: when it ends,
-// so do long polls.
-func newHTTP(base context.Context, cfg config.Config, handler http.Handler) *http.Server {
+// NewHTTP is the HTTP server of the port, with or without TLS. Requests live in
+// base: when it ends, so do long polls. The public cases for the protocols are
+// run against exactly this one.
+func NewHTTP(base context.Context, secure bool, handler http.Handler) *http.Server {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
-	if cfg.TLS() {
+	if secure {
 		protocols.SetHTTP2(true)
 	} else {
 		protocols.SetUnencryptedHTTP2(true)

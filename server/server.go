@@ -123,7 +123,7 @@ func (s *Server) listen(ctx context.Context, mux http.Handler) error {
 	s.url = urlOf(s.cfg.Config, s.port.Addr())
 	var base context.Context
 	base, s.stop = context.WithCancelCause(context.WithoutCancel(ctx))
-	s.http = newHTTP(base, s.cfg.Config, http.MaxBytesHandler(guard(mux, s.url), rpc.BodyBytes))
+	s.http = NewHTTP(base, s.cfg.TLS(), http.MaxBytesHandler(guard(mux, s.url), rpc.BodyBytes))
 	s.unused = newUnused()
 	s.http.ConnState = s.unused.observe
 	if s.socket, err = admin.Listen(ctx, s.cfg.Socket()); err != nil {

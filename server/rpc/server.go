@@ -89,6 +89,16 @@ func NewServer(cfg Config) (*connect.Server, error) {
 	return srv, nil
 }
 
+// NewBare makes a dispatcher with what surrounds every call of any service: the
+// log, panics, time, and the codes of contexts. What is Beckon's own is left
+// out: credentials, rates, rules, and the words of refusals. The public cases
+// for the protocols, which want their own errors back, judge the transport
+// through it.
+func NewBare(log *slog.Logger) *connect.Server {
+	e := newEdge(Config{Log: log})
+	return connect.NewServer(e.logCalls, recoverPanics, limitTime, codeContext)
+}
+
 func newEdge(cfg Config) *edge {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
