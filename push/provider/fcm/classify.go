@@ -55,10 +55,10 @@ func Classify(a Answer, now time.Time) push.Verdict {
 		Reason:     e.reason(a.Status),
 		RetryAfter: max(retryAfter(a.RetryAfter, now), e.retryDelay),
 	}
-	switch v.Class {
-	case push.Backoff:
+	if v.Class == push.Backoff {
 		v.RetryAfter = max(v.RetryAfter, leastBackoff)
-	case push.SlowAll:
+	}
+	if v.Class == push.SlowAll {
 		v.RetryAfter = max(v.RetryAfter, leastQuota)
 	}
 	return v

@@ -29,8 +29,14 @@ func TestSend_EverythingArrivesAsRendered(t *testing.T) {
 		if diff := cmp.Diff(push.Verdict{Class: push.OK, ProviderID: "projects/demo-beckon/messages/0:1"}, v); diff != "" {
 			t.Error(diff)
 		}
-		message, _ := fcm.Render(decision(), t0)
-		body, _ := json.Marshal(map[string]any{"message": message})
+		message, err := fcm.Render(decision(), t0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := json.Marshal(map[string]any{"message": message})
+		if err != nil {
+			t.Fatal(err)
+		}
 		got := b.google.requests()
 		want := seen{path: "/v1/projects/demo-beckon/messages:send", bearer: "Bearer t1", proto: name, body: body}
 		if diff := cmp.Diff([]seen{want}, got, cmp.AllowUnexported(seen{})); diff != "" {
@@ -204,6 +210,34 @@ func TestSend_ARefusedTokenIsReplacedOnce(t *testing.T) {
 	}
 }
 
+// A send that hears late that the old token is refused leaves the new one alone.
+func TestSend_ALateRefusalDropsNoNewToken(t *testing.T) {
+	t.Parallel()
+	arrived, release := make(chan struct{}), make(chan struct{})
+	b := setup(t, func(g *google, _ *fcm.Config) {
+		g.send = func(n int, w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Authorization") != "Bearer t1" {
+				accept(n, w, r)
+				return
+			}
+			if n == 1 {
+				close(arrived)
+				<-release
+			}
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	})
+	var late sync.WaitGroup
+	late.Go(func() { want(t, b.push(t, decision()), push.OK, "") })
+	<-arrived
+	want(t, b.push(t, decision()), push.OK, "")
+	close(release)
+	late.Wait()
+	if n := b.google.questions(); n != 2 {
+		t.Errorf("asked for %d tokens", n)
+	}
+}
+
 func TestSend_ApplesKeyInsideFirebaseIsNotOurToken(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(g *google, _ *fcm.Config) {
@@ -266,7 +300,8 @@ func TestSend_ASilentIssuerHoldsNobody(t *testing.T) {
 	})
 	defer close(release)
 	var first sync.WaitGroup
-	first.Go(func() { want(t, b.push(t, decision()), push.Backoff, "token_unreachable") })
+	// Without a deadline of its own.
+	first.Go(func() { want(t, b.provider.Send(t.Context(), decision()), push.Backoff, "token_unreachable") })
 	<-arrived
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

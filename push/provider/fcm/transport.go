@@ -61,9 +61,9 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return synthetic(req, statusNoAnswer, nil), nil
 	}
-	raw, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	raw, broken := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	_ = res.Body.Close()
-	if err != nil && res.StatusCode >= 300 {
+	if broken != nil && res.StatusCode >= 300 {
 		// A refusal that breaks off does not say what was refused. A success
 		// that breaks off is one.
 		return synthetic(req, statusNoAnswer, nil), nil
