@@ -34,7 +34,6 @@ type commandLine struct {
 	Pair       pairCommand       `cmd:"" group:"For people" help:"Let another device in, or with a code: join the account that showed it."`
 	Inbox      inboxCommand      `cmd:"" group:"For people" help:"List what waits for an answer, and the threads."`
 	Watch      watchCommand      `cmd:"" group:"For people" help:"Print each change as it happens: questions, answers, tasks and results."`
-	Watch      watchCommand      `cmd:"" group:"For people" help:"Print each change as it happens: questions, answers, tasks and results."`
 	Show       showCommand       `cmd:"" group:"For people" help:"Show a decision, a task or a thread."`
 	Answer     answerCommand     `cmd:"" group:"For people" help:"Answer a decision."`
 	Stop       stopCommand       `cmd:"" group:"For people" help:"Stop a task."`
