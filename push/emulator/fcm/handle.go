@@ -228,6 +228,9 @@ func (f *Fault) failure() *failure {
 
 // answer ends the request on the wire.
 func answer(w http.ResponseWriter, hr *http.Request, o *outcome) {
+	if hr.Context().Err() != nil { // the sender is gone, or the emulator closes
+		panic(http.ErrAbortHandler)
+	}
 	switch o.answer {
 	case NoReply:
 		<-hr.Context().Done()
