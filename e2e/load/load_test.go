@@ -115,5 +115,13 @@ func cases(s load.Sizes) []benchmark {
 			return load.CommitToPull(ctx, folder, p)
 		}})
 	}
+	for _, d := range []load.Deltas{
+		{Stored: 10_000, Changed: 20, Samples: 500},
+		{Stored: s.Stored, Changed: 20, Samples: 500},
+	} {
+		all = append(all, benchmark{fmt.Sprintf("delta/%d", d.Stored), func(ctx context.Context, folder string) (load.Result, error) {
+			return load.DeltaRead(ctx, folder, d)
+		}})
+	}
 	return all
 }

@@ -243,8 +243,11 @@ func TestSetKillSwitch_WhoAndTrace(t *testing.T) {
 			}
 		}
 	}
+	h.elevate(h.phone)
 	w = h.watch(s.Thread)
-	off := h.kill("off", false)
+	off, err := turn(h.phone, "off", false)
+	check(t, err)
+	w.expect("off", effects{Commits: 1, Account: []string{"settings"}, Audit: []string{"kill_switch.off by phone"}})
 	if off.Settings.KillSwitch != (store.KillSwitch{}) {
 		t.Errorf("turned off: %+v", off.Settings)
 	}
