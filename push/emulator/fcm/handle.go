@@ -121,7 +121,7 @@ func (s *Server) judge(r *request, rec *Record) (letter, []Registration, outcome
 	if len(r.body) > maxBody {
 		return letter{}, nil, fail(&failure{status: http.StatusRequestEntityTooLarge, message: "Request payload size exceeds the limit."})
 	}
-	l, faults, no := readLetter(r.body)
+	l, faults, no := readLetter(s.schema, r.body)
 	rec.read(&l)
 	var apps []Registration
 	if no == nil {

@@ -37,7 +37,7 @@ type letter struct {
 
 // readLetter reads a body or says what is wrong with it. The letter is good for the
 // record even then.
-func readLetter(body []byte) (letter, []string, *failure) {
+func readLetter(schema *shape, body []byte) (letter, []string, *failure) {
 	var l letter
 	root, err := parseTree(body)
 	if err != nil || root.kind != '{' {
@@ -53,14 +53,14 @@ func readLetter(body []byte) (letter, []string, *failure) {
 	if m := root.at("message"); m != nil {
 		l.read(m)
 	}
-	if violations := requestShape.check(root, ""); len(violations) > 0 {
+	if violations := schema.check(root, ""); len(violations) > 0 {
 		return l, nil, badRequest(violations)
 	}
 	return l, twice(root), l.judge(root.at("message"))
 }
 
 func (l *letter) read(m *node) {
-	for _, target := range messageShape.oneof {
+	for _, target := range targets {
 		if name := m.str(target); name != "" {
 			l.target, l.name = target, name
 		}

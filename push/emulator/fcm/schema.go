@@ -24,22 +24,8 @@ const typePrefix = "type.googleapis.com/"
 
 var durationForm = regexp.MustCompile(`^-?[0-9]+(\.[0-9]{1,9})?s$`)
 
-var (
-	isText     = &shape{name: "TYPE_STRING", scalar: func(n *node) bool { return n.kind == '"' }}
-	isFlag     = &shape{name: "TYPE_BOOL", scalar: func(n *node) bool { return n.kind == 't' }}
-	isInteger  = &shape{name: "TYPE_INT32", scalar: integer}
-	isNumber   = &shape{name: "TYPE_FLOAT", scalar: func(n *node) bool { return n.kind == '0' }}
-	isDuration = &shape{name: typePrefix + "google.protobuf.Duration", scalar: func(n *node) bool {
-		return n.kind == '"' && durationForm.MatchString(n.text)
-	}}
-	isTime = &shape{name: typePrefix + "google.protobuf.Timestamp", scalar: func(n *node) bool {
-		_, err := time.Parse(time.RFC3339Nano, n.text)
-		return n.kind == '"' && err == nil
-	}}
-	isStruct = &shape{name: typePrefix + "google.protobuf.Struct", scalar: func(n *node) bool { return n.kind == '{' }}
-	texts    = &shape{name: "list", item: isText}
-	textMap  = &shape{name: "map", values: isText}
-)
+// targets are the ways to address a message, of which it has one.
+var targets = [...]string{"token", "topic", "condition", "fid"}
 
 func integer(n *node) bool {
 	_, err := strconv.ParseInt(n.text, 10, 32)
@@ -62,51 +48,69 @@ func enum(name string, values ...string) *shape {
 	}}
 }
 
-var fcmOptions = message("FcmOptions", map[string]*shape{"analytics_label": isText})
+// newSchema builds the shape of a request to send.
+func newSchema() *shape {
+	isText := &shape{name: "TYPE_STRING", scalar: func(n *node) bool { return n.kind == '"' }}
+	isFlag := &shape{name: "TYPE_BOOL", scalar: func(n *node) bool { return n.kind == 't' }}
+	isInteger := &shape{name: "TYPE_INT32", scalar: integer}
+	isNumber := &shape{name: "TYPE_FLOAT", scalar: func(n *node) bool { return n.kind == '0' }}
+	isDuration := &shape{name: typePrefix + "google.protobuf.Duration", scalar: func(n *node) bool {
+		return n.kind == '"' && durationForm.MatchString(n.text)
+	}}
+	isTime := &shape{name: typePrefix + "google.protobuf.Timestamp", scalar: func(n *node) bool {
+		_, err := time.Parse(time.RFC3339Nano, n.text)
+		return n.kind == '"' && err == nil
+	}}
+	isStruct := &shape{name: typePrefix + "google.protobuf.Struct", scalar: func(n *node) bool { return n.kind == '{' }}
+	texts := &shape{name: "list", item: isText}
+	textMap := &shape{name: "map", values: isText}
 
-var androidNotification = message("AndroidNotification", map[string]*shape{
-	"title": isText, "body": isText, "icon": isText, "color": isText, "sound": isText, "tag": isText,
-	"click_action": isText, "body_loc_key": isText, "body_loc_args": texts, "title_loc_key": isText,
-	"title_loc_args": texts, "channel_id": isText, "ticker": isText, "sticky": isFlag, "event_time": isTime,
-	"local_only": isFlag, "default_sound": isFlag, "default_vibrate_timings": isFlag, "default_light_settings": isFlag,
-	"vibrate_timings": {name: "list", item: isDuration}, "notification_count": isInteger, "image": isText,
-	"bypass_proxy_notification": isFlag,
-	"notification_priority": enum("AndroidNotification.NotificationPriority", "PRIORITY_UNSPECIFIED",
-		"PRIORITY_MIN", "PRIORITY_LOW", "PRIORITY_DEFAULT", "PRIORITY_HIGH", "PRIORITY_MAX"),
-	"visibility": enum("AndroidNotification.Visibility", "VISIBILITY_UNSPECIFIED", "PRIVATE", "PUBLIC", "SECRET"),
-	"proxy":      enum("AndroidNotification.Proxy", "PROXY_UNSPECIFIED", "ALLOW", "DENY", "IF_PRIORITY_LOWERED"),
-	"light_settings": message("LightSettings", map[string]*shape{
-		"color":             {name: typePrefix + "google.type.Color", fields: map[string]*shape{"red": isNumber, "green": isNumber, "blue": isNumber, "alpha": isNumber}},
-		"light_on_duration": isDuration, "light_off_duration": isDuration,
-	}),
-})
+	fcmOptions := message("FcmOptions", map[string]*shape{"analytics_label": isText})
 
-var android = message("AndroidConfig", map[string]*shape{
-	"collapse_key": isText, "ttl": isDuration, "restricted_package_name": isText, "data": textMap,
-	"priority":     enum("AndroidConfig.AndroidMessagePriority", "NORMAL", "HIGH"),
-	"notification": androidNotification, "fcm_options": fcmOptions, "direct_boot_ok": isFlag,
-	"bandwidth_constrained_ok": isFlag, "restricted_satellite_ok": isFlag,
-})
-
-var messageShape = &shape{
-	name: typePrefix + "google.firebase.fcm.v1.Message", union: "target",
-	oneof: []string{"token", "topic", "condition", "fid"},
-	fields: map[string]*shape{
-		"name": isText, "data": textMap, "android": android, "fcm_options": fcmOptions,
-		"token": isText, "topic": isText, "condition": isText, "fid": isText,
-		"notification": message("Notification", map[string]*shape{"title": isText, "body": isText, "image": isText}),
-		"webpush": message("WebpushConfig", map[string]*shape{
-			"headers": textMap, "data": textMap, "notification": isStruct,
-			"fcm_options": message("WebpushFcmOptions", map[string]*shape{"link": isText, "analytics_label": isText}),
+	androidNotification := message("AndroidNotification", map[string]*shape{
+		"title": isText, "body": isText, "icon": isText, "color": isText, "sound": isText, "tag": isText,
+		"click_action": isText, "body_loc_key": isText, "body_loc_args": texts, "title_loc_key": isText,
+		"title_loc_args": texts, "channel_id": isText, "ticker": isText, "sticky": isFlag, "event_time": isTime,
+		"local_only": isFlag, "default_sound": isFlag, "default_vibrate_timings": isFlag, "default_light_settings": isFlag,
+		"vibrate_timings": {name: "list", item: isDuration}, "notification_count": isInteger, "image": isText,
+		"bypass_proxy_notification": isFlag,
+		"notification_priority": enum("AndroidNotification.NotificationPriority", "PRIORITY_UNSPECIFIED",
+			"PRIORITY_MIN", "PRIORITY_LOW", "PRIORITY_DEFAULT", "PRIORITY_HIGH", "PRIORITY_MAX"),
+		"visibility": enum("AndroidNotification.Visibility", "VISIBILITY_UNSPECIFIED", "PRIVATE", "PUBLIC", "SECRET"),
+		"proxy":      enum("AndroidNotification.Proxy", "PROXY_UNSPECIFIED", "ALLOW", "DENY", "IF_PRIORITY_LOWERED"),
+		"light_settings": message("LightSettings", map[string]*shape{
+			"color":             {name: typePrefix + "google.type.Color", fields: map[string]*shape{"red": isNumber, "green": isNumber, "blue": isNumber, "alpha": isNumber}},
+			"light_on_duration": isDuration, "light_off_duration": isDuration,
 		}),
-		"apns": message("ApnsConfig", map[string]*shape{
-			"headers": textMap, "payload": isStruct, "live_activity_token": isText,
-			"fcm_options": message("ApnsFcmOptions", map[string]*shape{"image": isText, "analytics_label": isText}),
-		}),
-	},
+	})
+
+	android := message("AndroidConfig", map[string]*shape{
+		"collapse_key": isText, "ttl": isDuration, "restricted_package_name": isText, "data": textMap,
+		"priority":     enum("AndroidConfig.AndroidMessagePriority", "NORMAL", "HIGH"),
+		"notification": androidNotification, "fcm_options": fcmOptions, "direct_boot_ok": isFlag,
+		"bandwidth_constrained_ok": isFlag, "restricted_satellite_ok": isFlag,
+	})
+
+	whole := &shape{
+		name: typePrefix + "google.firebase.fcm.v1.Message", union: "target",
+		oneof: targets[:],
+		fields: map[string]*shape{
+			"name": isText, "data": textMap, "android": android, "fcm_options": fcmOptions,
+			"token": isText, "topic": isText, "condition": isText, "fid": isText,
+			"notification": message("Notification", map[string]*shape{"title": isText, "body": isText, "image": isText}),
+			"webpush": message("WebpushConfig", map[string]*shape{
+				"headers": textMap, "data": textMap, "notification": isStruct,
+				"fcm_options": message("WebpushFcmOptions", map[string]*shape{"link": isText, "analytics_label": isText}),
+			}),
+			"apns": message("ApnsConfig", map[string]*shape{
+				"headers": textMap, "payload": isStruct, "live_activity_token": isText,
+				"fcm_options": message("ApnsFcmOptions", map[string]*shape{"image": isText, "analytics_label": isText}),
+			}),
+		},
+	}
+
+	return &shape{fields: map[string]*shape{"message": whole, "validate_only": isFlag}}
 }
-
-var requestShape = &shape{fields: map[string]*shape{"message": messageShape, "validate_only": isFlag}}
 
 // check lists what a value has that its shape does not allow, in the words of
 // Google's JSON reader. Null stands for absent.

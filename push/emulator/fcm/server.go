@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -71,6 +70,7 @@ type Server struct {
 	records *journal.Journal[Record] // everything
 	sends   *journal.Journal[Record] // messages:send only
 	script  script
+	schema  *shape
 
 	ctx     context.Context //nolint:containedctx // ends what is held or unanswered
 	stop    context.CancelFunc
@@ -95,6 +95,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		project:  cmp.Or(cfg.Project, DefaultProject),
 		records:  journal.New[Record](cfg.Log, cfg.Keep),
 		sends:    journal.New[Record](nil, cfg.Keep),
+		schema:   newSchema(),
 		accounts: make(map[string]ServiceAccount),
 		access:   make(map[string]grant),
 		devices:  make(map[string]*address),
@@ -145,7 +146,7 @@ func (s *Server) listen(ctx context.Context, addr string) error {
 		TLSConfig:         config,
 		ReadHeaderTimeout: time.Minute,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
-		ErrorLog:          log.New(io.Discard, "", 0), // clients that hang up are part of the tests
+		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug), // clients that hang up are part of the tests
 		BaseContext:       func(net.Listener) context.Context { return s.ctx },
 		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
 	}
