@@ -69,6 +69,11 @@ type Delivery struct {
 	ExpiresAt  time.Time
 	// AcceptedAt is the vendor's acceptance; zero until then.
 	AcceptedAt time.Time
+	// HeldUntil is set on a row that waited because its device was proven to
+	// show the thread; the row rang then unless its subject was closed.
+	HeldUntil time.Time
+	// EndedAt is when the row ended without having been accepted.
+	EndedAt time.Time
 
 	CollapseID string
 	ProviderID string

@@ -87,6 +87,10 @@ func wireKind(k Kind) string {
 		return "PUSH_KIND_DECISION_REQUIRED"
 	case ResultReady:
 		return "PUSH_KIND_RESULT_READY"
+	case Withdraw:
+		return "PUSH_KIND_WITHDRAW"
+	case Test:
+		return "PUSH_KIND_TEST"
 	default:
 		return ""
 	}

@@ -8,13 +8,22 @@ import (
 	"time"
 )
 
-// Kind is the cause of an intent. There are exactly two (R20).
+// Kind is the cause of an intent. Exactly two call a person (R20), the others
+// follow from those or were asked for.
 type Kind string
 
 // The two reasons to call a person.
 const (
 	DecisionRequired Kind = "decision_required"
 	ResultReady      Kind = "result_ready"
+)
+
+// What else is sent.
+const (
+	// Withdraw takes an alert back that was accepted and is handled now.
+	Withdraw Kind = "withdraw"
+	// Test is a person trying out the own device.
+	Test Kind = "test"
 )
 
 // Intent is what should be said to a person, independent of devices. It is

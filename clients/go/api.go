@@ -13,6 +13,7 @@ type API struct {
 	Addresses     beckonv1connect.AddressServiceClient
 	Agents        beckonv1connect.AgentServiceClient
 	Decisions     beckonv1connect.DecisionServiceClient
+	Deliveries    beckonv1connect.DeliveryServiceClient
 	Installations beckonv1connect.InstallationServiceClient
 	Items         beckonv1connect.ItemServiceClient
 	Pairing       beckonv1connect.PairingServiceClient
@@ -35,6 +36,7 @@ func newAPI(transport connect.Transport, release func(), retry Retry, creds cred
 		Addresses:     beckonv1connect.NewAddressServiceClient(c),
 		Agents:        beckonv1connect.NewAgentServiceClient(c),
 		Decisions:     beckonv1connect.NewDecisionServiceClient(c),
+		Deliveries:    beckonv1connect.NewDeliveryServiceClient(c),
 		Installations: beckonv1connect.NewInstallationServiceClient(c),
 		Items:         beckonv1connect.NewItemServiceClient(c),
 		Pairing:       beckonv1connect.NewPairingServiceClient(c),

@@ -243,19 +243,42 @@ func (w *world) checkDrained() {
 		if err != nil {
 			return err
 		}
+		withdrawals := map[alertKey]push.Delivery{}
 		for _, row := range rows {
-			key := alertKey{row.Kind, row.Key(), row.Address}
-			_, rang := w.vendor.rang[key]
+			if row.Kind == push.Withdraw {
+				withdrawals[taken(row)] = row
+			}
+		}
+		for _, row := range rows {
 			w.visits[Cell{"delivery", string(row.State), "at the end"}]++
-			switch {
-			case !row.State.Final():
+			if !row.State.Final() {
 				w.failf("R21", "row %s is still %s", row.ID, row.State)
-			case row.State == push.Accepted && !rang:
-				w.failf("R21", "%s counts as accepted and was never sent", key)
+			}
+			if row.Kind != push.Withdraw {
+				w.checkTakenBack(row, withdrawals)
 			}
 		}
 		return nil
 	})
+}
+
+// checkTakenBack: R21, R22. What counts as accepted was sent, and what was
+// accepted and is handled elsewhere was taken back, or the withdrawal says why
+// not.
+func (w *world) checkTakenBack(alert push.Delivery, withdrawals map[alertKey]push.Delivery) {
+	key := alertKey{alert.Kind, alert.Key(), alert.Address}
+	_, rang := w.vendor.rang[key]
+	back, planned := withdrawals[key]
+	switch {
+	case alert.State == push.Accepted && !rang:
+		w.failf("R21", "%s counts as accepted and was never sent", key)
+	case alert.State == push.Accepted && w.alerts.back[key] && !planned:
+		w.failf("R22", "%s is handled and still on the screen", key)
+	case back.State == push.Accepted && !w.vendor.back[key]:
+		w.failf("R22", "%s counts as taken back and nothing was sent", key)
+	case back.Reason == notShown && alert.State == push.Accepted:
+		w.failf("R22", "%s was shown and its withdrawal says it was not", key)
+	}
 }
 
 // dump is everything stored, table by table.

@@ -15,6 +15,16 @@ type alerts struct {
 	told int
 	// want has a line for every row that must be in the outbox.
 	want map[alertKey]bool
+	// showing are the subjects that called and are not handled yet; back are the
+	// calls that may be taken back: their subject was handled, on another device.
+	showing map[alertSubject]bool
+	back    map[alertKey]bool
+}
+
+// alertSubject is what a call is about.
+type alertSubject struct {
+	kind    push.Kind
+	subject string
 }
 
 // alertKey names a call: one cause, one subject, one address.
@@ -30,6 +40,9 @@ func (k alertKey) String() string { return fmt.Sprintf("%s %s on %s", k.kind, k.
 func (a *alerts) hear(facts []fact, alive []string) {
 	for _, f := range facts[a.told:] {
 		kind, rings := cause(f)
+		if rings {
+			a.showing[alertSubject{kind, f.subject}] = true
+		}
 		for _, address := range alive {
 			if rings {
 				a.want[alertKey{kind, f.subject, address}] = true
@@ -53,6 +66,43 @@ func cause(f fact) (push.Kind, bool) {
 	default:
 		return push.ResultReady, false
 	}
+}
+
+// handle notes what was handled since. The device that did it looks after its
+// own screen.
+func (a *alerts) handle(m *model, alive []string, deviceOf func(address string) string) {
+	for s := range a.showing {
+		over, by := m.closed(s)
+		if !over {
+			continue
+		}
+		delete(a.showing, s)
+		for _, address := range alive {
+			if by == "" || deviceOf(address) != by {
+				a.back[alertKey{s.kind, s.subject, address}] = true
+			}
+		}
+	}
+}
+
+// closed reports whether a subject was handled in the store, and on which
+// device; none where time or the agent did it.
+func (m *model) closed(s alertSubject) (over bool, by string) {
+	if s.kind == push.DecisionRequired {
+		d := m.decisionOf(s.subject)
+		return d.status != decision.Pending, d.winner
+	}
+	t := m.taskOf(s.subject)
+	return t.endPosition <= t.thread.readPos, t.readBy
+}
+
+// taken is the call that a withdrawal takes back.
+func taken(row push.Delivery) alertKey {
+	kind := push.ResultReady
+	if row.Decision != "" {
+		kind = push.DecisionRequired
+	}
+	return alertKey{kind, row.Key(), row.Address}
 }
 
 // handled reports whether nobody has to look at a subject any more.

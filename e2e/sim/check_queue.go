@@ -100,6 +100,14 @@ func (w *world) checkAlerts(tx *store.Read) {
 	w.alerts.hear(w.model.facts, w.vendor.alive)
 	addresses, err := tx.Addresses()
 	w.must(err)
+	w.alerts.handle(w.model, w.vendor.alive, func(id string) string {
+		for _, a := range addresses {
+			if a.ID == id {
+				return a.Installation
+			}
+		}
+		return ""
+	})
 	w.vendor.alive = w.vendor.alive[:0]
 	for _, a := range addresses {
 		if a.State != push.AddressDead {
@@ -108,6 +116,7 @@ func (w *world) checkAlerts(tx *store.Read) {
 	}
 	rows, err := tx.Deliveries()
 	w.must(err)
+	rows = w.checkWithdrawals(rows)
 	for _, row := range rows {
 		key := alertKey{row.Kind, row.Key(), row.Address}
 		if !w.alerts.want[key] {
@@ -130,6 +139,26 @@ func (w *world) checkAlerts(tx *store.Read) {
 			w.failf("R21", "the outbox has lost %s", key)
 		}
 	}
+}
+
+// checkWithdrawals: R22. What takes back an alert does so once, for a subject
+// that was handled elsewhere. It returns the other rows.
+func (w *world) checkWithdrawals(rows []push.Delivery) []push.Delivery {
+	seen := map[alertKey]bool{}
+	return slices.DeleteFunc(rows, func(row push.Delivery) bool {
+		if row.Kind != push.Withdraw {
+			return false
+		}
+		key := taken(row)
+		if !w.alerts.back[key] || !w.alerts.want[key] {
+			w.failf("R22", "the outbox takes back %s, which nothing in the story calls for", key)
+		}
+		if seen[key] {
+			w.failf("R22", "the outbox takes back %s twice", key)
+		}
+		seen[key] = true
+		return true
+	})
 }
 
 // headers remember when each header in the account scope last moved.

@@ -126,6 +126,8 @@ type mTask struct {
 	// endPosition is where the timeline tells of the end; 0 where that item is
 	// not notable.
 	endPosition uint64
+	// readBy is the device on which the end was read.
+	readBy string
 }
 
 func (t *mTask) live() bool { return !t.phase.Terminal() }

@@ -200,7 +200,7 @@ func (w *world) stopTask() {
 		return
 	}
 	t, by := pick(w, w.model.tasks), pick(w, w.devices)
-	for range 3 { // mostly one that lives
+	for range 2 { // mostly one that lives
 		if !t.live() {
 			t = pick(w, w.model.tasks)
 		}
@@ -269,6 +269,15 @@ func (w *world) markRead() {
 			r, err := w.app.MarkRead(w.ctx, by.Principal, th.id, mark)
 			return fmt.Sprintf("ok %d %d", r.Mark.Generation, r.Mark.Position), err
 		},
-		judge: func() string { return w.model.markRead(th, mark.Generation, mark.Position) },
+		judge: func() string {
+			before := th.readPos
+			answer := w.model.markRead(th, mark.Generation, mark.Position)
+			for _, t := range w.model.tasks {
+				if t.thread == th && before < t.endPosition && t.endPosition <= th.readPos {
+					t.readBy = by.Installation
+				}
+			}
+			return answer
+		},
 	})
 }

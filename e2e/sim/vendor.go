@@ -31,6 +31,8 @@ type vendor struct {
 	accepted map[string]bool
 	// rang are the identities under which a subject was shown at an address.
 	rang map[alertKey]identity
+	// back are the calls that were taken back on a screen.
+	back map[alertKey]bool
 	// identities tells that no two subjects share one.
 	identities map[string]string
 	tokens     int
@@ -42,7 +44,7 @@ type identity struct{ collapse, provider string }
 func newVendor() *vendor {
 	return &vendor{
 		leases: map[string]string{}, accepted: map[string]bool{},
-		rang: map[alertKey]identity{}, identities: map[string]string{},
+		rang: map[alertKey]identity{}, identities: map[string]string{}, back: map[alertKey]bool{},
 	}
 }
 
@@ -105,12 +107,21 @@ func (w *world) sendPush(kind func(*world, push.Message) push.Verdict) {
 	m, fresh, err := w.app.Outbox().Fresh(w.ctx, row)
 	w.must(err)
 	address := w.address(row.Address)
-	handled := w.model.handled(row.Kind, row.Key(), w.now())
+	handled := w.model.handled(taken(row).kind, row.Key(), w.now())
 	reachable := address.State == push.AddressOK || address.State == push.AddressSuspect
+	if !fresh.Again.IsZero() {
+		w.note("push worker puts "+row.ID+" off", fresh.Reason)
+		w.visits[Cell{"delivery", string(row.State), "put off " + fresh.Reason}]++
+		v.results = append(v.results, worker.Result{Delivery: row, Released: fresh.Reason, ReleaseAt: fresh.Again})
+		return
+	}
+	if row.Kind == push.Withdraw {
+		handled = !handled // it is wanted for as long as its alert is not
+	}
 	if !fresh.Send() {
 		w.note("push worker skips "+row.ID, fresh.Reason)
 		w.visits[Cell{"delivery", string(row.State), "skip " + fresh.Reason}]++
-		if !handled && reachable && row.ExpiresAt.After(w.now()) {
+		if !handled && reachable && row.ExpiresAt.After(w.now()) && fresh.Reason != notShown {
 			w.failf("R21", "%s %s still calls for the person and is skipped as %s", row.Kind, row.Key(), fresh.Reason)
 		}
 		v.results = append(v.results, worker.Result{Delivery: row, Skip: fresh})
@@ -125,6 +136,10 @@ func (w *world) sendPush(kind func(*world, push.Message) push.Verdict) {
 	w.note(fmt.Sprintf("push worker sends %s %s to %s", row.Kind, row.Key(), row.Address), string(verdict.Class))
 	v.results = append(v.results, worker.Result{Delivery: row, Verdict: verdict, Sent: m.Address, SentAt: w.now()})
 }
+
+// notShown is why a withdrawal is not sent whose alert never left; that it did
+// not is checked when all is over.
+const notShown = "not_shown"
 
 // checkMessage: R20, R21. What is sent carries ids, the absolute badge and one
 // identity for its subject.
@@ -146,6 +161,10 @@ func (w *world) checkMessage(row push.Delivery, m push.Message) {
 // replace it.
 func (w *world) show(m push.Message) {
 	v := w.vendor
+	if m.Payload.Kind == push.Withdraw {
+		w.takeBack(m)
+		return
+	}
 	key := alertKey{m.Payload.Kind, m.Payload.Key(), m.Address.ID}
 	now := identity{m.CollapseID, m.ProviderID}
 	if before, rang := v.rang[key]; rang && before != now {
@@ -156,6 +175,25 @@ func (w *world) show(m push.Message) {
 		if d.Installation == m.Address.Installation {
 			d.tray = slices.DeleteFunc(d.tray, func(old push.Message) bool { return old.CollapseID == m.CollapseID })
 			d.tray = append(d.tray, m)
+		}
+	}
+}
+
+// takeBack is the phone: what a withdrawal replaces must have been shown, and it
+// does not ring.
+func (w *world) takeBack(m push.Message) {
+	key := taken(push.Delivery{Subject: m.Payload.Subject, Address: m.Address.ID})
+	before, rang := w.vendor.rang[key]
+	if !rang || before.collapse != m.CollapseID {
+		w.failf("R22", "%s is taken back and was never shown", key)
+	}
+	if len(m.Payload.Actions) > 0 {
+		w.failf("R22", "what takes back %s has buttons", key)
+	}
+	w.vendor.back[key] = true
+	for _, d := range w.devices {
+		if d.Installation == m.Address.Installation {
+			d.tray = slices.DeleteFunc(d.tray, func(old push.Message) bool { return old.CollapseID == m.CollapseID })
 		}
 	}
 }

@@ -32,7 +32,7 @@ func Apply(d push.Delivery, e Event) push.Delivery {
 		if e.Counted {
 			d.Attempt++
 		}
-		d.State, d.Reason = e.State, e.Reason
+		d.State, d.Reason, d.EndedAt = e.State, e.Reason, e.At
 		d.MaybeSent = d.MaybeSent || e.MaybeSent
 	case AddressJudged, EnvLearned:
 		// The address's business, see Mark.

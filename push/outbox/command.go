@@ -51,6 +51,9 @@ type Reap struct{ Orphaned bool }
 // Supersede closes a row because its subject was handled or has a newer version.
 type Supersede struct{ Reason string }
 
+// Expire closes a row whose subject ended by its deadline.
+type Expire struct{}
+
 // Suppress closes a result nobody needs to be called for. Decisions are never
 // suppressed.
 type Suppress struct{ Reason string }
@@ -65,6 +68,7 @@ func (Skip) command()      {}
 func (Release) command()   {}
 func (Reap) command()      {}
 func (Supersede) command() {}
+func (Expire) command()    {}
 func (Suppress) command()  {}
 func (Drop) command()      {}
 

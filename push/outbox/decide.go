@@ -31,6 +31,19 @@ const (
 	ReasonAddressDead  = "address_dead"
 	ReasonDenied       = "notifications_denied"
 	ReasonRenewed      = "address_renewed"
+	// ReasonPresence: the device shows the thread, so its person sees the
+	// question without being called.
+	ReasonPresence = "in_hand"
+	// Reasons of a withdrawal: its alert is still with a worker, never reached
+	// the vendor, or is wanted after all.
+	ReasonAlertOpen = "alert_open"
+	ReasonNotShown  = "not_shown"
+	ReasonOpenAgain = "open_again"
+	// Reasons a worker gives a row back unsent.
+	ReasonStopping   = "stopping"
+	ReasonPaused     = "lane_paused"
+	ReasonReadFailed = "read_failed"
+	ReasonLeaseShort = "lease_too_short"
 )
 
 // Decide judges cmd on d at now. Closing a row that has already ended, or
@@ -48,7 +61,7 @@ func Decide(d push.Delivery, cmd Command, now time.Time) ([]Event, error) {
 		if !held(d, c.Lease) {
 			return nil, ErrLeaseLost
 		}
-		return []Event{Ended{State: c.Why.State, Reason: c.Why.Reason}}, nil
+		return []Event{Ended{At: now, State: c.Why.State, Reason: c.Why.Reason}}, nil
 	case Release:
 		if !held(d, c.Lease) {
 			return nil, ErrLeaseLost
@@ -60,14 +73,16 @@ func Decide(d push.Delivery, cmd Command, now time.Time) ([]Event, error) {
 		}
 		return []Event{LeaseLost{}}, nil
 	case Supersede:
-		return closeWaiting(d, push.Superseded, c.Reason), nil
+		return closeWaiting(d, push.Superseded, c.Reason, now), nil
+	case Expire:
+		return closeWaiting(d, push.Expired, ReasonDeadline, now), nil
 	case Suppress:
 		if d.Kind == push.DecisionRequired {
 			return nil, ErrNotSuppressible
 		}
-		return closeWaiting(d, push.Suppressed, c.Reason), nil
+		return closeWaiting(d, push.Suppressed, c.Reason, now), nil
 	case Drop:
-		return closeWaiting(d, push.DeadAddress, c.Reason), nil
+		return closeWaiting(d, push.DeadAddress, c.Reason, now), nil
 	default:
 		return nil, errors.New("outbox: unknown command")
 	}
@@ -77,11 +92,11 @@ func held(d push.Delivery, lease string) bool {
 	return d.State == push.Leased && d.Lease == lease && lease != ""
 }
 
-func closeWaiting(d push.Delivery, to push.State, reason string) []Event {
+func closeWaiting(d push.Delivery, to push.State, reason string, now time.Time) []Event {
 	if d.State != push.Pending && d.State != push.Retry {
 		return nil
 	}
-	return []Event{Ended{State: to, Reason: reason}}
+	return []Event{Ended{At: now, State: to, Reason: reason}}
 }
 
 func decideClaim(d push.Delivery, c Claim, now time.Time) ([]Event, error) {
@@ -98,7 +113,7 @@ func decideClaim(d push.Delivery, c Claim, now time.Time) ([]Event, error) {
 		return nil, ErrNotDue
 	}
 	if !d.ExpiresAt.After(now) {
-		return append(events, Ended{State: push.Expired, Reason: ReasonDeadline}), nil
+		return append(events, Ended{At: now, State: push.Expired, Reason: ReasonDeadline}), nil
 	}
 	return append(events, LeaseTaken(c)), nil
 }
@@ -111,7 +126,7 @@ func decideSettle(d push.Delivery, c Settle, now time.Time) []Event {
 	case push.Cred:
 		return []Event{Returned{At: now.Add(max(CredPause, v.RetryAfter)), Reason: v.Reason}}
 	case push.Bug:
-		return []Event{Ended{State: push.Rejected, Reason: v.Reason, Counted: true}}
+		return []Event{Ended{At: now, State: push.Rejected, Reason: v.Reason, Counted: true}}
 	case push.Dead:
 		return dead(d, c, now)
 	case push.Suspect:
@@ -139,7 +154,7 @@ func retry(d push.Delivery, c Settle, least time.Duration, now time.Time) []Even
 	at := now.Add(Backoff(d.Attempt, least, c.Jitter))
 	unsure := c.Verdict.Class == push.Ambiguous
 	if !at.Before(d.ExpiresAt) {
-		return []Event{Ended{State: push.Expired, Reason: c.Verdict.Reason, Counted: true, MaybeSent: unsure}}
+		return []Event{Ended{At: now, State: push.Expired, Reason: c.Verdict.Reason, Counted: true, MaybeSent: unsure}}
 	}
 	return []Event{RetryPlanned{
 		At: at, Reason: c.Verdict.Reason, MaybeSent: unsure, Env: d.Env, Generation: c.Sent.Generation,
@@ -155,7 +170,7 @@ func suspect(d push.Delivery, c Settle, now time.Time) []Event {
 		return []Event{RetryPlanned{At: now, Reason: c.Verdict.Reason, Env: other, Generation: c.Sent.Generation}}
 	}
 	return []Event{
-		Ended{State: push.Rejected, Reason: c.Verdict.Reason, Counted: true},
+		Ended{At: now, State: push.Rejected, Reason: c.Verdict.Reason, Counted: true},
 		AddressJudged{
 			Address: d.Address, Generation: c.Sent.Generation,
 			State: push.AddressSuspect, Reason: c.Verdict.Reason,
@@ -168,7 +183,7 @@ func suspect(d push.Delivery, c Settle, now time.Time) []Event {
 func dead(d push.Delivery, c Settle, now time.Time) []Event {
 	cur := c.Current
 	if !cur.Found || !cur.Owned {
-		return []Event{Ended{State: push.DeadAddress, Reason: ReasonMoved, Counted: true}}
+		return []Event{Ended{At: now, State: push.DeadAddress, Reason: ReasonMoved, Counted: true}}
 	}
 	if cur.Address.Generation != c.Sent.Generation || cur.Address.Token != c.Sent.Token {
 		return []Event{RetryPlanned{At: now, Reason: ReasonRenewed, Generation: c.Sent.Generation}}
@@ -181,7 +196,7 @@ func dead(d push.Delivery, c Settle, now time.Time) []Event {
 		return retry(d, c, c.Verdict.RetryAfter, now)
 	}
 	return []Event{
-		Ended{State: push.DeadAddress, Reason: c.Verdict.Reason, Counted: true},
+		Ended{At: now, State: push.DeadAddress, Reason: c.Verdict.Reason, Counted: true},
 		AddressJudged{
 			Address: d.Address, Generation: c.Sent.Generation,
 			State: push.AddressDead, Reason: c.Verdict.Reason, DeadAt: diedAt,

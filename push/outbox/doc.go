@@ -11,7 +11,11 @@
 //	   └─ Settle(Backoff, SlowDevice, SlowAll, Ambiguous, Suspect once, Dead but renewed)
 //	      as retry with a later due time; past the deadline it is expired
 //
-//	pending, retry ── Supersede, Suppress, Drop ──► superseded, suppressed, dead_address
+//	pending, retry ── Supersede, Expire, Suppress, Drop ──► superseded, expired, suppressed, dead_address
+//
+// A withdrawal is a row like any other. Right before its send (FreshWithdrawal)
+// it looks at the alert that it takes back: accepted, it is sent; still with a
+// worker, it waits; never accepted, it ends as superseded.
 //
 // A row in a worker's hands is never closed from outside: the worker reads its
 // subject again right before the send (Fresh), and if the send is already on

@@ -43,6 +43,7 @@ type Returned struct {
 
 // Ended closes the row.
 type Ended struct {
+	At     time.Time
 	State  push.State
 	Reason string
 	// Counted: a send led here. MaybeSent: that send got no answer.

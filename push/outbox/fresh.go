@@ -29,14 +29,16 @@ type AddressNow struct {
 }
 
 // Freshness is the outcome of the re-read; the zero value means send, else it
-// is how the row ends.
+// is how the row ends or when to look again.
 type Freshness struct {
 	State  push.State
 	Reason string
+	// Again gives the row back until then: it cannot be judged yet.
+	Again time.Time
 }
 
 // Send reports whether the row should be sent.
-func (f Freshness) Send() bool { return f.State == "" }
+func (f Freshness) Send() bool { return f.State == "" && f.Again.IsZero() }
 
 // Fresh judges a claimed row against what is true right before its send, and
 // returns the address to send to. Ownership comes first: a push for one
@@ -46,22 +48,48 @@ func Fresh(d push.Delivery, s SubjectNow, a AddressNow, now time.Time) (Freshnes
 	addr := a.Address
 	switch {
 	case !a.Found:
-		return Freshness{push.DeadAddress, ReasonAddressGone}, push.Address{}
+		return Freshness{State: push.DeadAddress, Reason: ReasonAddressGone}, push.Address{}
 	case !a.Owned:
-		return Freshness{push.DeadAddress, ReasonMoved}, push.Address{}
+		return Freshness{State: push.DeadAddress, Reason: ReasonMoved}, push.Address{}
 	case addr.State == push.AddressDead:
-		return Freshness{push.DeadAddress, ReasonAddressDead}, push.Address{}
+		return Freshness{State: push.DeadAddress, Reason: ReasonAddressDead}, push.Address{}
 	case addr.State == push.AddressDenied:
-		return Freshness{push.Suppressed, ReasonDenied}, push.Address{}
+		return Freshness{State: push.Suppressed, Reason: ReasonDenied}, push.Address{}
 	case s.Open && s.Version != d.Version:
-		return Freshness{push.Superseded, ReasonNewerVersion}, push.Address{}
+		return Freshness{State: push.Superseded, Reason: ReasonNewerVersion}, push.Address{}
 	case !s.Open:
-		return Freshness{push.Superseded, ReasonHandled}, push.Address{}
+		return Freshness{State: push.Superseded, Reason: ReasonHandled}, push.Address{}
 	case !d.ExpiresAt.After(now), !s.Deadline.IsZero() && !s.Deadline.After(now):
-		return Freshness{push.Expired, ReasonDeadline}, push.Address{}
+		return Freshness{State: push.Expired, Reason: ReasonDeadline}, push.Address{}
 	}
 	if d.Env != "" && d.Generation == addr.Generation {
 		addr.Env = d.Env
 	}
 	return Freshness{}, addr
+}
+
+// settleWait is how long a withdrawal waits for its alert to be settled.
+const settleWait = time.Second
+
+// FreshWithdrawal judges a claimed withdrawal. alerts are the rows of its
+// subject to the same address; open says that the subject is wanted again.
+func FreshWithdrawal(d push.Delivery, open bool, alerts []push.Delivery, a AddressNow, now time.Time) (Freshness, push.Address) {
+	f, addr := Fresh(d, SubjectNow{Open: true, Version: d.Version}, a, now)
+	if !f.Send() {
+		return f, addr
+	}
+	if open {
+		return Freshness{State: push.Superseded, Reason: ReasonOpenAgain}, push.Address{}
+	}
+	waits := false
+	for _, alert := range alerts {
+		if alert.State == push.Accepted {
+			return f, addr
+		}
+		waits = waits || !alert.State.Final()
+	}
+	if waits {
+		return Freshness{Reason: ReasonAlertOpen, Again: now.Add(settleWait)}, push.Address{}
+	}
+	return Freshness{State: push.Superseded, Reason: ReasonNotShown}, push.Address{}
 }

@@ -86,6 +86,7 @@ func TestStates_EveryStateAndCommand(t *testing.T) {
 		"reap":      outbox.Reap{},
 		"orphan":    outbox.Reap{Orphaned: true},
 		"supersede": outbox.Supersede{Reason: "handled"},
+		"expire":    outbox.Expire{},
 		"suppress":  outbox.Suppress{Reason: "seen"},
 		"drop":      outbox.Drop{Reason: "revoked"},
 	}
@@ -117,6 +118,8 @@ func TestStates_EveryStateAndCommand(t *testing.T) {
 			switch cmd {
 			case "supersede":
 				return "superseded"
+			case "expire":
+				return "expired"
 			case "suppress":
 				return "suppressed"
 			case "drop":

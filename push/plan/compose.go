@@ -22,9 +22,10 @@ type Input struct {
 	// Row is the claimed delivery, Address what Fresh returned for it.
 	Row     push.Delivery
 	Address push.Address
-	// Card is set for a decision, Result for a result.
-	Card   *Card
-	Result *Result
+	// Card is set for a decision, Result for a result, Closing for a withdrawal.
+	Card    *Card
+	Result  *Result
+	Closing Closing
 	// Asked is the lower-case hex digest an answer has to name.
 	Asked string
 	// AsOf is the account's opaque stamp at this read.
@@ -61,6 +62,14 @@ func Compose(in Input) push.Message {
 	if in.Row.Kind == push.DecisionRequired && in.Card != nil {
 		m.Payload.Asked, m.Payload.ExpiresAt = in.Asked, in.Deadline
 		composeDecision(in, &m)
+		return m
+	}
+	switch in.Row.Kind {
+	case push.Withdraw:
+		m.Text = push.Text{Title: in.Closing.title()}
+		return m
+	case push.Test:
+		m.Text = push.Text{Title: testTitle}
 		return m
 	}
 	var r Result

@@ -27,7 +27,18 @@ type DecisionOpened struct {
 }
 
 // DecisionClosed says that a decision is not pending any more, however it ended.
-type DecisionClosed struct{ push.Subject }
+type DecisionClosed struct {
+	push.Subject
+	// By is the installation that answered; empty where none did.
+	By string
+}
+
+// ResultRead says that a person has read how a task ended.
+type ResultRead struct {
+	push.Subject
+	// By is the installation it was read on.
+	By string
+}
 
 // Outcome is how a task ended.
 type Outcome string
@@ -53,6 +64,7 @@ type TaskEnded struct {
 
 func (DecisionOpened) change() {}
 func (DecisionClosed) change() {}
+func (ResultRead) change()     {}
 func (TaskEnded) change()      {}
 
 // Account is whose devices are called.
@@ -90,6 +102,9 @@ func Plan(account Account, change Change, addresses []push.Address, now time.Tim
 		p.Handled = olderVersions(c.Subject)
 		return p
 	case DecisionClosed:
+		return Planned{Handled: c.Key()}
+	case ResultRead:
+		c.Decision = ""
 		return Planned{Handled: c.Key()}
 	case TaskEnded:
 		if !rings(c) {

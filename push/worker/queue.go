@@ -68,10 +68,10 @@ func (r Result) Command(current outbox.AddressNow, jitter float64) outbox.Comman
 
 // Reasons a row is given back unsent.
 const (
-	ReleasedStopping   = "stopping"
-	ReleasedPaused     = "lane_paused"
-	ReleasedReadFailed = "read_failed"
-	ReleasedLeaseShort = "lease_too_short"
+	ReleasedStopping   = outbox.ReasonStopping
+	ReleasedPaused     = outbox.ReasonPaused
+	ReleasedReadFailed = outbox.ReasonReadFailed
+	ReleasedLeaseShort = outbox.ReasonLeaseShort
 )
 
 // mayComeDueSoon reports whether the row can be due again soon, so that the

@@ -40,6 +40,8 @@ func (w *Worker) deliver(ctx context.Context, it item) Result {
 	case err != nil:
 		w.Log.Error("reading a delivery again", "lane", w.Lane, "delivery", d.ID, "error", err)
 		return released(d, ReleasedReadFailed, time.Now().Add(readPause))
+	case !fresh.Again.IsZero():
+		return released(d, fresh.Reason, fresh.Again)
 	case !fresh.Send():
 		return Result{Delivery: d, Skip: fresh}
 	}

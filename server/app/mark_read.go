@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 
+	"github.com/beckon-dev/beckon/push/plan"
 	"github.com/beckon-dev/beckon/server/policy"
 	"github.com/beckon-dev/beckon/server/store"
 	"github.com/beckon-dev/beckon/sync/thread"
@@ -31,9 +32,27 @@ func (a *App) MarkRead(ctx context.Context, p policy.Principal, id string, mark 
 		if err := tx.PutThread(th, true); err != nil {
 			return err
 		}
+		if err := a.takeBackRead(tx, th, p.Installation); err != nil {
+			return err
+		}
 		result.Mark = th.Read
 		result.AsOf, err = a.asOf(tx)
 		return err
 	})
 	return result, err
+}
+
+// takeBackRead lets the alerts about results that are read now disappear from
+// the other devices.
+func (a *App) takeBackRead(tx *store.Tx, th thread.State, by string) error {
+	read, err := tx.TakeRead(th.ID, th.Read.Position)
+	if err != nil {
+		return err
+	}
+	for _, id := range read {
+		if err := a.plan(tx, plan.ResultRead{Subject: subjectOf(th.ID, id), By: by}); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,7 +1,11 @@
 package app
 
 import (
+	"slices"
+	"time"
+
 	"github.com/beckon-dev/beckon/push"
+	"github.com/beckon-dev/beckon/push/outbox"
 	"github.com/beckon-dev/beckon/push/plan"
 	"github.com/beckon-dev/beckon/server/store"
 	"github.com/beckon-dev/beckon/sync/decision"
@@ -9,8 +13,8 @@ import (
 )
 
 // plan writes what a change calls for into the outbox, in the transaction of
-// the change. Rows of a subject that was handled are not hunted down here: the
-// re-read right before the send ends them.
+// the change, and ends the rows of a subject that was handled. Those in a
+// worker's hands are ended by its re-read right before the send.
 func (a *App) plan(tx *store.Tx, change plan.Change) error {
 	addresses, err := tx.Addresses()
 	if err != nil {
@@ -20,7 +24,11 @@ func (a *App) plan(tx *store.Tx, change plan.Change) error {
 	if off.Rule("R21") {
 		return nil
 	}
-	for _, d := range planned.Deliveries {
+	back, err := a.close(tx, change, planned.Handled, addresses)
+	if err != nil {
+		return err
+	}
+	for _, d := range slices.Concat(back, planned.Deliveries) {
 		if err := tx.PutDelivery(d); err != nil {
 			return err
 		}
@@ -29,6 +37,42 @@ func (a *App) plan(tx *store.Tx, change plan.Change) error {
 		return nil
 	}
 	return tx.Audit(actorServer, "alert.planned", planned.Intent.Key(), string(planned.Intent.Kind))
+}
+
+// close ends what waits to be said about a subject that was handled or has a
+// newer version, and returns the rows that take back what was said.
+func (a *App) close(tx *store.Tx, change plan.Change, subject string, addresses []push.Address) ([]push.Delivery, error) {
+	if subject == "" {
+		return nil, nil
+	}
+	rows, err := tx.DeliveriesAbout(subject)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range rows {
+		next, events, err := outbox.Step(d, ending(change, d, tx.Now()), tx.Now())
+		if err != nil {
+			return nil, err
+		}
+		if len(events) == 0 {
+			continue
+		}
+		if err := tx.UpdateDelivery(next); err != nil {
+			return nil, err
+		}
+	}
+	return plan.Withdrawals(plan.Account{ID: tx.Account(), Route: tx.Account()}, change, rows, addresses, tx.Now()), nil
+}
+
+// ending is how a row that was not sent ends with its subject.
+func ending(change plan.Change, d push.Delivery, now time.Time) outbox.Command {
+	if _, revised := change.(plan.DecisionOpened); revised {
+		return outbox.Supersede{Reason: outbox.ReasonNewerVersion}
+	}
+	if !d.ExpiresAt.After(now) {
+		return outbox.Expire{}
+	}
+	return outbox.Supersede{Reason: outbox.ReasonHandled}
 }
 
 // subjectOf names the end of a task; it happens once, so its version is 1.

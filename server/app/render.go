@@ -30,10 +30,16 @@ func (o Outbox) Fresh(ctx context.Context, d push.Delivery) (push.Message, outbo
 			return err
 		}
 		now := tx.Now()
-		if d.Kind == push.DecisionRequired {
+		switch d.Kind {
+		case push.DecisionRequired:
 			return o.app.freshDecision(tx, d, address, now, &message, &fresh)
+		case push.Withdraw:
+			return o.app.freshWithdrawal(tx, d, address, now, &message, &fresh)
+		case push.Test:
+			return o.app.freshTest(tx, d, address, now, &message, &fresh)
+		default:
+			return o.app.freshResult(tx, d, address, now, &message, &fresh)
 		}
-		return o.app.freshResult(tx, d, address, now, &message, &fresh)
 	})
 	return message, fresh, err
 }
@@ -98,17 +104,11 @@ func (a *App) tap(tx *store.Read, installation string, d decision.State, v push.
 }
 
 func (a *App) freshResult(tx *store.Read, row push.Delivery, address outbox.AddressNow, now time.Time, m *push.Message, f *outbox.Freshness) error {
-	s, err := tx.Task(row.Task)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	s, open, err := resultNow(tx, row.Subject)
+	if err != nil {
 		return err
 	}
-	th, err := tx.Thread(row.Thread)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return err
-	}
-	// A result that was read, on whatever device, calls nobody any more, however
-	// much else in the thread is new.
-	subject := outbox.SubjectNow{Open: s.EndPosition > th.Read.Position, Version: row.Version}
+	subject := outbox.SubjectNow{Open: open, Version: row.Version}
 	var to push.Address
 	if *f, to = outbox.Fresh(row, subject, address, now); !f.Send() {
 		return nil
@@ -121,9 +121,28 @@ func (a *App) freshResult(tx *store.Read, row push.Delivery, address outbox.Addr
 	if err != nil {
 		return err
 	}
+	th, err := tx.Thread(row.Thread)
+	if err != nil {
+		return err
+	}
 	in.Result = &plan.Result{Agent: link.Name, Thread: th.Title, Outcome: endOutcome(s), Summary: endSummary(s)}
 	*m = plan.Compose(in)
 	return nil
+}
+
+// resultNow is a task that has ended, and whether its end is still unread. A
+// result that was read, on whatever device, calls nobody any more, however much
+// else in the thread is new.
+func resultNow(tx *store.Read, about push.Subject) (s task.State, open bool, err error) {
+	s, err = tx.Task(about.Task)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return s, false, err
+	}
+	th, err := tx.Thread(about.Thread)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return s, false, err
+	}
+	return s, s.EndPosition > th.Read.Position, nil
 }
 
 // input is what every push carries: stamp, badge and the level the person

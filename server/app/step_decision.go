@@ -32,10 +32,18 @@ func (a *App) applyDecision(tx *store.Tx, d decision.State, events []decision.Ev
 	if err := tx.Audit(actor, "decision.closed", d.ID, verdict(d)); err != nil {
 		return d, err
 	}
-	if err := a.plan(tx, plan.DecisionClosed{Subject: decisionSubject(d)}); err != nil {
+	if err := a.plan(tx, plan.DecisionClosed{Subject: decisionSubject(d), By: answeredOn(d)}); err != nil {
 		return d, err
 	}
 	return d, a.tellTask(tx, d)
+}
+
+// answeredOn is the device whose answer counts, empty where none does.
+func answeredOn(d decision.State) string {
+	if d.Answer == nil {
+		return ""
+	}
+	return d.Answer.Installation
 }
 
 // tellTask signals that a decision was closed.

@@ -81,6 +81,11 @@ func (a *App) endTask(tx *store.Tx, s task.State, why string) (task.State, error
 	if err := tx.PutTask(s, false); err != nil {
 		return s, err
 	}
+	if s.EndPosition > th.Read.Position {
+		if err := tx.PutUnread(s.Thread, s.ID, s.EndPosition); err != nil {
+			return s, err
+		}
+	}
 	if err := tx.Audit(endActor(s), "task.ended", s.ID, s.Phase.String()); err != nil {
 		return s, err
 	}

@@ -43,6 +43,8 @@ func Table() map[string]Row {
 		v + "DecisionService/AnswerDecision":   {Kinds: people},
 		v + "DecisionService/GetDecision":      {Kinds: readers},
 
+		v + "DeliveryService/ListDeliveries": {Kinds: people},
+
 		v + "InstallationService/PutInstallation":    {Kinds: people},
 		v + "InstallationService/ListInstallations":  {Kinds: people},
 		v + "InstallationService/RevokeInstallation": {Kinds: people},

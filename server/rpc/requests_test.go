@@ -144,6 +144,9 @@ func readRequests(v string) map[string]request {
 		v + "ThreadService/MarkRead": named(func(_ *world, _ device, s side) proto.Message {
 			return &v1.MarkReadRequest{ThreadId: s.agent.thread, ReadMark: &v1.ReadMark{NotablePosition: 1}}
 		}),
+		v + "DeliveryService/ListDeliveries": named(func(_ *world, _ device, s side) proto.Message {
+			return &v1.ListDeliveriesRequest{SubjectId: s.agent.asked.ID}
+		}),
 		v + "ItemService/ListItems": named(func(_ *world, _ device, s side) proto.Message {
 			return &v1.ListItemsRequest{ThreadId: s.agent.thread}
 		}),

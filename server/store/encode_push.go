@@ -62,6 +62,7 @@ func packDelivery(d push.Delivery) *storagev1.Delivery {
 		DueTime: micros(d.DueAt), Lease: d.Lease, LeaseUntil: micros(d.LeaseUntil),
 		CreateTime: micros(d.CreatedAt), ExpireTime: micros(d.ExpiresAt), AcceptTime: micros(d.AcceptedAt),
 		CollapseId: d.CollapseID, ProviderId: d.ProviderID,
+		HoldUntil: micros(d.HeldUntil), EndTime: micros(d.EndedAt),
 	}
 }
 
@@ -74,5 +75,6 @@ func unpackDelivery(m *storagev1.Delivery, _ *reading) push.Delivery {
 		DueAt: moment(m.GetDueTime()), Lease: m.GetLease(), LeaseUntil: moment(m.GetLeaseUntil()),
 		CreatedAt: moment(m.GetCreateTime()), ExpiresAt: moment(m.GetExpireTime()), AcceptedAt: moment(m.GetAcceptTime()),
 		CollapseID: m.GetCollapseId(), ProviderID: m.GetProviderId(),
+		HeldUntil: moment(m.GetHoldUntil()), EndedAt: moment(m.GetEndTime()),
 	}
 }

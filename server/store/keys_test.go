@@ -99,7 +99,8 @@ func everything(tx *store.Tx, account string, now time.Time) error {
 		tx.PutKey(store.AgentKey{ID: "key", Agent: "agt"}),
 		tx.PutSettings(store.Settings{Level: store.LevelIDs}),
 		tx.PutOffer(store.Offer{ID: "off", State: store.OfferOpen, CodeHash: []byte("code")}),
-		tx.PutDelivery(push.Delivery{ID: "dlv", Account: account, Lane: "apns", State: push.Pending, DueAt: now}),
+		tx.PutDelivery(push.Delivery{ID: "dlv", Account: account, Subject: push.Subject{Task: "tsk"}, Lane: "apns", State: push.Pending, DueAt: now, CreatedAt: now}),
+		tx.PutUnread("thr", "tsk", 258),
 		tx.Audit("ins", "kind", "subject", "outcome"),
 	)
 }

@@ -102,6 +102,9 @@ func (t *Tx) PutDelivery(d push.Delivery) error {
 		return err
 	}
 	t.commit.Outbox = append(t.commit.Outbox, d.Lane)
+	if err := t.indexDelivery(d); err != nil {
+		return err
+	}
 	return putDelivery(t.w, push.Delivery{}, d)
 }
 

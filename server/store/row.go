@@ -63,6 +63,9 @@ const (
 	tabOfferCode Table = "offercode" // global: code hash → offer id
 	tabPointDue  Table = "pointdue"  // global: time, kind, account, id
 	tabPointOut  Table = "pointout"  // global: lane, time, account, delivery
+	tabAbout     Table = "about"     // account, subject, delivery
+	tabRecent    Table = "recent"    // account, time, delivery
+	tabUnread    Table = "unread"    // account, thread, task → notable position of an end that called
 )
 
 // accountKey joins the parts of a key. Parts never hold a zero byte: ids and

@@ -32,9 +32,9 @@ type wireMessage struct {
 type wireAPS struct {
 	Alert     wireAlert `json:"alert"`
 	Badge     uint32    `json:"badge,omitempty"`
-	Sound     string    `json:"sound"`
+	Sound     string    `json:"sound,omitempty"`
 	ThreadID  string    `json:"thread-id,omitempty"`
-	Category  string    `json:"category"`
+	Category  string    `json:"category,omitempty"`
 	Level     string    `json:"interruption-level"`
 	Relevance float64   `json:"relevance-score,omitempty"`
 	Mutable   int       `json:"mutable-content"`
@@ -58,7 +58,15 @@ func Render(m push.Message) ([]byte, error) {
 		Level:    "active",
 		Mutable:  1,
 	}
-	if m.Payload.Kind == push.DecisionRequired {
+	switch m.Payload.Kind {
+	case push.Withdraw:
+		// In the place of what it takes back, without sound or light; the app's
+		// extension may remove it altogether. (Apple: "UNNotificationInterruptionLevel",
+		// passive.)
+		aps.Sound, aps.Category, aps.Level = "", "", "passive"
+	case push.Test:
+		aps.Category = ""
+	case push.DecisionRequired:
 		aps.Category, aps.Level, aps.Relevance = CategoryDecision, "time-sensitive", 1
 		switch {
 		case m.Payload.HasAction(push.Approve):

@@ -49,7 +49,11 @@ func TestRender_Golden(t *testing.T) {
 		Kind: push.ResultReady, Account: "tag", Subject: push.Subject{Thread: "thr_r_1", Task: "tsk_r_1", Version: 1},
 		AsOf: "c3RhbXA", Badge: push.Badge{Count: 0, Epoch: "ZQ", Version: 8},
 	}
+	withdraw := back(decision(), "Handled on another device", 2)
+	test := result
+	test.Text, test.Payload.Kind, test.Payload.Subject = push.Text{Title: "Beckon can reach this device"}, push.Test, push.Subject{}
 	for name, m := range map[string]push.Message{
+		"withdraw": withdraw, "test": test,
 		"decision_approve": decision(), "decision_deny": deny, "decision_bare": bare, "result_no_badge": result,
 	} {
 		got, err := apns.Render(m)

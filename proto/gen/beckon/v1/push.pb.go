@@ -32,6 +32,11 @@ const (
 	PushKind_PUSH_KIND_DECISION_REQUIRED PushKind = 1
 	// A task ended: with a result, a failure, or because it could not resume.
 	PushKind_PUSH_KIND_RESULT_READY PushKind = 2
+	// What was shown under the same thread, task and decision is handled: take it
+	// off the screen.
+	PushKind_PUSH_KIND_WITHDRAW PushKind = 3
+	// The person asked whether this device can be reached.
+	PushKind_PUSH_KIND_TEST PushKind = 4
 )
 
 // Enum value maps for PushKind.
@@ -40,11 +45,15 @@ var (
 		0: "PUSH_KIND_UNSPECIFIED",
 		1: "PUSH_KIND_DECISION_REQUIRED",
 		2: "PUSH_KIND_RESULT_READY",
+		3: "PUSH_KIND_WITHDRAW",
+		4: "PUSH_KIND_TEST",
 	}
 	PushKind_value = map[string]int32{
 		"PUSH_KIND_UNSPECIFIED":       0,
 		"PUSH_KIND_DECISION_REQUIRED": 1,
 		"PUSH_KIND_RESULT_READY":      2,
+		"PUSH_KIND_WITHDRAW":          3,
+		"PUSH_KIND_TEST":              4,
 	}
 )
 
@@ -373,11 +382,13 @@ const file_beckon_v1_push_proto_rawDesc = "" +
 	"\n" +
 	"PushAction\x12\x12\n" +
 	"\x04verb\x18\x01 \x01(\tR\x04verb\x12\x14\n" +
-	"\x05token\x18\x02 \x01(\tR\x05token*b\n" +
+	"\x05token\x18\x02 \x01(\tR\x05token*\x8e\x01\n" +
 	"\bPushKind\x12\x19\n" +
 	"\x15PUSH_KIND_UNSPECIFIED\x10\x00\x12\x1f\n" +
 	"\x1bPUSH_KIND_DECISION_REQUIRED\x10\x01\x12\x1a\n" +
-	"\x16PUSH_KIND_RESULT_READY\x10\x02B;Z9github.com/beckon-dev/beckon/proto/gen/beckon/v1;beckonv1b\x06proto3"
+	"\x16PUSH_KIND_RESULT_READY\x10\x02\x12\x16\n" +
+	"\x12PUSH_KIND_WITHDRAW\x10\x03\x12\x12\n" +
+	"\x0ePUSH_KIND_TEST\x10\x04B;Z9github.com/beckon-dev/beckon/proto/gen/beckon/v1;beckonv1b\x06proto3"
 
 var (
 	file_beckon_v1_push_proto_rawDescOnce sync.Once

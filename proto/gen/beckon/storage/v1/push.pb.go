@@ -308,7 +308,11 @@ type Delivery struct {
 	// What replaces each other on the device shares this.
 	CollapseId string `protobuf:"bytes,23,opt,name=collapse_id,json=collapseId,proto3" json:"collapse_id,omitempty"`
 	// Id at the vendor.
-	ProviderId    string `protobuf:"bytes,24,opt,name=provider_id,json=providerId,proto3" json:"provider_id,omitempty"`
+	ProviderId string `protobuf:"bytes,24,opt,name=provider_id,json=providerId,proto3" json:"provider_id,omitempty"`
+	// Until when it waited because the device showed the thread.
+	HoldUntil int64 `protobuf:"varint,25,opt,name=hold_until,json=holdUntil,proto3" json:"hold_until,omitempty"`
+	// When it ended without having been accepted.
+	EndTime       int64 `protobuf:"varint,26,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -511,6 +515,20 @@ func (x *Delivery) GetProviderId() string {
 	return ""
 }
 
+func (x *Delivery) GetHoldUntil() int64 {
+	if x != nil {
+		return x.HoldUntil
+	}
+	return 0
+}
+
+func (x *Delivery) GetEndTime() int64 {
+	if x != nil {
+		return x.EndTime
+	}
+	return 0
+}
+
 var File_beckon_storage_v1_push_proto protoreflect.FileDescriptor
 
 const file_beckon_storage_v1_push_proto_rawDesc = "" +
@@ -541,7 +559,7 @@ const file_beckon_storage_v1_push_proto_rawDesc = "" +
 	"\aaddress\x18\x03 \x01(\tR\aaddress\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x04 \x01(\x04R\n" +
-	"generation\"\x80\x05\n" +
+	"generation\"\xba\x05\n" +
 	"\bDelivery\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06intent\x18\x02 \x01(\tR\x06intent\x12\x12\n" +
@@ -576,7 +594,10 @@ const file_beckon_storage_v1_push_proto_rawDesc = "" +
 	"\vcollapse_id\x18\x17 \x01(\tR\n" +
 	"collapseId\x12\x1f\n" +
 	"\vprovider_id\x18\x18 \x01(\tR\n" +
-	"providerIdBDZBgithub.com/beckon-dev/beckon/proto/gen/beckon/storage/v1;storagev1b\x06proto3"
+	"providerId\x12\x1d\n" +
+	"\n" +
+	"hold_until\x18\x19 \x01(\x03R\tholdUntil\x12\x19\n" +
+	"\bend_time\x18\x1a \x01(\x03R\aendTimeBDZBgithub.com/beckon-dev/beckon/proto/gen/beckon/storage/v1;storagev1b\x06proto3"
 
 var (
 	file_beckon_storage_v1_push_proto_rawDescOnce sync.Once
