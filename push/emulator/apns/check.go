@@ -149,7 +149,7 @@ func notification(r *request, a *aps) device.Notification {
 		Mutable: a.mutableContent && a.alert,
 		// Only these does the system ration; a call by voip is always let in.
 		Background: pushType == "background",
-		Payload: slices.Clone(r.body),
+		Payload:    slices.Clone(r.body),
 	}
 	if seconds, err := strconv.ParseInt(r.header["apns-expiration"], 10, 64); err == nil {
 		if n.NowOrNever = seconds == 0; !n.NowOrNever {

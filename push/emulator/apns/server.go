@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/beckon-dev/beckon/push/emulator/authority"
 	"github.com/beckon-dev/beckon/push/emulator/journal"
 )
 
@@ -60,7 +61,7 @@ type Server struct {
 	sleep   func(context.Context, time.Duration)
 	lenient bool
 	log     *slog.Logger
-	ca      *authority
+	ca      *authority.Authority
 	urls    map[Env]string
 	records *journal.Journal[Record]
 	script  script
@@ -115,14 +116,14 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 func (s *Server) certify(cfg Config) (*tls.Config, error) {
 	var err error
 	if cfg.CACertFile != "" || cfg.CAKeyFile != "" {
-		s.ca, err = loadAuthority(cfg.CACertFile, cfg.CAKeyFile)
+		s.ca, err = authority.Load(cfg.CACertFile, cfg.CAKeyFile)
 	} else {
-		s.ca, err = newAuthority()
+		s.ca, err = authority.New("APNs emulator CA")
 	}
 	if err != nil {
 		return nil, err
 	}
-	return s.ca.serverTLS()
+	return s.ca.ServerTLS([]string{"h2"}, "api.push.apple.com", "api.sandbox.push.apple.com", "api.development.push.apple.com")
 }
 
 // listen opens all addresses or none.
@@ -186,7 +187,7 @@ func (s *Server) Close() {
 func (s *Server) URL(env Env) string { return s.urls[env] }
 
 // CAPEM returns the certificate that a sender has to trust.
-func (s *Server) CAPEM() []byte { return slices.Clone(s.ca.pem) }
+func (s *Server) CAPEM() []byte { return s.ca.PEM() }
 
 // Log is the request log, with readers that block.
 func (s *Server) Log() *journal.Journal[Record] { return s.records }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"strings"
 )
 
 // ErrorCode is the errorCode of an FcmError (Firebase: "ErrorCode" of the FCM v1
@@ -160,14 +161,11 @@ func (f *failure) body() []byte {
 // badRequest is the shape of INVALID_ARGUMENT for a request that is not a message:
 // no FcmError (eladnava/fcm-v1-http2#5).
 func badRequest(violations []violation) *failure {
-	message := ""
-	for i, v := range violations {
-		if i > 0 {
-			message += "\n"
-		}
-		message += v.Description
+	texts := make([]string, 0, len(violations))
+	for _, v := range violations {
+		texts = append(texts, v.Description)
 	}
-	return &failure{status: http.StatusBadRequest, message: message, fields: violations}
+	return &failure{status: http.StatusBadRequest, message: strings.Join(texts, "\n"), fields: violations}
 }
 
 // badMessage is the shape for a message that breaks a rule of FCM: FcmError and

@@ -151,7 +151,7 @@ func (s *Server) listen(ctx context.Context, addr string) error {
 		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
 	}
 	s.log.Info("fcm emulator listens", "url", s.url)
-	unhook := context.AfterFunc(s.ctx, func() { _ = s.http.Close() })
+	unhook := context.AfterFunc(s.ctx, func() { _ = s.http.Close() }) //nolint:contextcheck // it is ctx with a cancel of its own
 	s.serving.Go(func() {
 		defer unhook()
 		if err := s.http.ServeTLS(l, "", ""); !errors.Is(err, http.ErrServerClosed) {
