@@ -59,7 +59,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	sent.Header.Set("User-Agent", "beckon")
 	res, err := t.base.RoundTrip(sent)
 	if err != nil {
-		return synthetic(req, statusNoAnswer, nil), nil
+		return synthetic(req, statusNoAnswer, nil), nil //nolint:nilerr // an error would be repeated by the kit
 	}
 	raw, broken := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	_ = res.Body.Close()
