@@ -30,7 +30,7 @@ const (
 	KeyBody  = "body"
 	// KeyChannel is the notification channel to show it in.
 	KeyChannel = "channel"
-	// KeyTag is the tag to show it under: the same tag replaces.
+	// KeyTag is the tag to show it under, or to cancel: the same tag replaces.
 	KeyTag = "tag"
 )
 
@@ -48,14 +48,13 @@ const (
 // on the device by tag (Google: "Non-collapsible and collapsible messages").
 // The error is ErrTooLarge.
 func Render(m push.Message, now time.Time) (*messaging.Message, error) {
-	data := map[string]string{
-		KeyBeckon:  string(m.Payload.Encode()),
-		KeyTitle:   m.Text.Title,
-		KeyChannel: ChannelResult,
-		KeyTag:     m.CollapseID,
-	}
-	if m.Text.Body != "" {
-		data[KeyBody] = m.Text.Body
+	data := map[string]string{KeyBeckon: string(m.Payload.Encode()), KeyTag: m.CollapseID}
+	// What takes an alert back has nothing to show: the app cancels by tag.
+	if m.Payload.Kind != push.Withdraw {
+		data[KeyTitle], data[KeyChannel] = m.Text.Title, ChannelResult
+		if m.Text.Body != "" {
+			data[KeyBody] = m.Text.Body
+		}
 	}
 	if m.Payload.Kind == push.DecisionRequired {
 		data[KeyChannel] = ChannelDecision
@@ -82,7 +81,7 @@ func Render(m push.Message, now time.Time) (*messaging.Message, error) {
 // Android message priority").
 func priority(k push.Kind) string {
 	switch k {
-	case push.DecisionRequired, push.ResultReady:
+	case push.DecisionRequired, push.ResultReady, push.Test:
 		return "high"
 	default:
 		return "normal"

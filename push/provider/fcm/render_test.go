@@ -33,9 +33,16 @@ func result() push.Message {
 	return m
 }
 
+func withdrawal() push.Message {
+	m := decision()
+	m.Text = push.Text{Title: "Handled on another device"}
+	m.Payload.Kind, m.Payload.Actions = push.Withdraw, nil
+	return m
+}
+
 func TestRender_Golden(t *testing.T) {
 	t.Parallel()
-	for name, m := range map[string]push.Message{"decision_token": decision(), "result_fid": result()} {
+	for name, m := range map[string]push.Message{"decision_token": decision(), "result_fid": result(), "withdraw": withdrawal()} {
 		message, err := fcm.Render(m, t0)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -110,7 +117,7 @@ func TestRender_LifespanFollowsTheDeadline(t *testing.T) {
 func TestRender_OnlyAlertsHaveHighPriority(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[push.Kind]string{
-		push.DecisionRequired: "high", push.ResultReady: "high", "something_silent": "normal",
+		push.DecisionRequired: "high", push.ResultReady: "high", push.Test: "high", push.Withdraw: "normal", "something_silent": "normal",
 	} {
 		m := decision()
 		m.Payload.Kind = kind
