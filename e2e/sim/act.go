@@ -12,6 +12,9 @@ import (
 
 // act is one step: chance picks who does what.
 func (w *world) act() {
+	if w.model.killed && w.chance(4) {
+		w.setKillSwitch() // nobody leaves it on for long
+	}
 	switch n := w.rand.IntN(100); {
 	case n < 5:
 		w.createTask()
@@ -96,8 +99,10 @@ func (w *world) person() {
 		w.tap()
 	case n < 77:
 		w.sendMessage()
-	case n < 90:
+	case n < 89:
 		w.markRead()
+	case n < 90:
+		w.setKillSwitch()
 	default:
 		w.stopTask()
 	}

@@ -76,10 +76,10 @@ func (w *world) withdrawDecision() {
 			s, err := w.app.WithdrawDecision(w.ctx, p, d.id, app.Obsolete)
 			return "ok " + s.Status.String(), err
 		},
-		judge: func() string {
+		judge: w.model.stopped(func() string {
 			w.model.closeAs(d, decision.Withdrawn)
 			return "ok " + d.status.String()
-		},
+		}),
 	})
 }
 
@@ -99,6 +99,9 @@ func (w *world) waitDecision() {
 		judge: func() string {
 			if a.Agent != d.task.agent {
 				return "NOT_FOUND"
+			}
+			if w.model.killed {
+				return "KILL_SWITCH"
 			}
 			return "ok " + d.status.String()
 		},

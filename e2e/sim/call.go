@@ -130,6 +130,7 @@ func (w *world) repeat() {
 func say(answer string, err error) string {
 	var conflict *task.CheckpointConflictError
 	var field *app.FieldError
+	var step *app.StepUpError
 	var quota *app.QuotaError
 	var invalid *decision.InvalidError
 	switch {
@@ -147,6 +148,10 @@ func say(answer string, err error) string {
 		return "KEY_REUSED"
 	case errors.Is(err, app.ErrDeniedBefore):
 		return "DENIED_BEFORE"
+	case errors.Is(err, app.ErrKillSwitch):
+		return "KILL_SWITCH"
+	case errors.As(err, &step):
+		return "STEP_UP"
 	case errors.Is(err, app.ErrCeiling):
 		return "CEILING"
 	case errors.Is(err, app.ErrTaskEnded):

@@ -20,6 +20,8 @@ type model struct {
 	tasks     []*mTask
 	decisions []*mDecision
 	once      map[string]remembered
+	// killed: the person has stopped every agent.
+	killed bool
 	// facts is the story of what may call a person, oldest first.
 	facts []fact
 }

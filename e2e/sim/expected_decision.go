@@ -115,6 +115,8 @@ func (m *model) answer(r reply) string {
 		return "NEEDS_VIEW"
 	case r.raises() && r.strength < r.needed:
 		return "NEEDS_STEP_UP"
+	case r.raises() && m.killed:
+		return "KILL_SWITCH"
 	}
 	d.answer, d.winner = r.body(), r.device
 	for i, o := range r.options {

@@ -118,6 +118,7 @@ func (m *model) loseLease(t *mTask) {
 		t.until = again
 		return
 	}
+	m.stopWrapped(t)
 	t.lease, t.claim = "", ""
 	open := mWait{named: t.openOf()}
 	// What the lost worker did not acknowledge, another one has to hear.

@@ -67,6 +67,9 @@ func (m *model) extend(t *mTask, length time.Duration) {
 // claimed is what a claim of this worker gets: the task it holds under the name
 // already, or the one that has waited longest.
 func (m *model) claimed(agent, claim, labels string, only *mTask) *mTask {
+	if m.killed {
+		return nil
+	}
 	if t := find(m.tasks, func(t *mTask) bool {
 		return t.agent == agent && t.phase == task.Running && t.claim == claim
 	}); t != nil {
@@ -186,6 +189,7 @@ func (m *model) release(t *mTask, lease string) string {
 	if !t.holds(lease) {
 		return "LEASE_LOST"
 	}
+	m.stopWrapped(t)
 	t.giveBack("release", "")
 	if t.stop {
 		m.end(t, task.Canceled, false)

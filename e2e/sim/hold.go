@@ -25,6 +25,9 @@ func (w *world) heartbeat(h hand) {
 			return "LEASE_LOST"
 		}
 		t.until = w.now().Add(t.length)
+		if w.model.killed {
+			return fmt.Sprintf("ok until %s stop true signals []", t.until.Format(time.RFC3339Nano))
+		}
 		return fmt.Sprintf("ok until %s stop %v signals %s", t.until.Format(time.RFC3339Nano), t.stop, t.told(0))
 	}, func() { h.heard = heard })
 }
@@ -81,13 +84,13 @@ func (w *world) updateProgress(h hand) {
 		do: func() (string, error) {
 			return "ok", w.app.UpdateProgress(w.ctx, h.principal, app.UpdateProgress{Held: h.named, Progress: task.Progress{Text: line}})
 		},
-		judge: func() string {
+		judge: w.model.stopped(func() string {
 			if !h.task.holds(h.lease) {
 				return "LEASE_LOST"
 			}
 			h.task.progress = line
 			return "ok"
-		},
+		}),
 	})
 }
 
@@ -111,7 +114,7 @@ func (w *world) appendItems(h hand) {
 			ids, err := w.app.AppendItems(w.ctx, h.principal, app.AppendItems{Held: h.named, Items: drafts})
 			return fmt.Sprintf("ok %d", len(ids)), err
 		},
-		judge: func() string {
+		judge: w.model.stopped(func() string {
 			t := h.task
 			if !t.holds(h.lease) {
 				return "LEASE_LOST"
@@ -127,7 +130,7 @@ func (w *world) appendItems(h hand) {
 				}
 			}
 			return fmt.Sprintf("ok %d", len(drafts))
-		},
+		}),
 	})
 }
 

@@ -104,6 +104,7 @@ func (w *world) settleDevice(tx *store.Tx, n int, label string) error {
 		return err
 	}
 	if n == 0 {
+		inst.FullUntil = tx.Now().AddDate(100, 0, 0) // its person is always there
 		if d.approval, inst.ApprovalKey, err = w.newKey(); err != nil {
 			return err
 		}

@@ -189,8 +189,9 @@ func (r *runs) visited() {
 
 func wantedAnswers() map[string][]string {
 	return map[string][]string{
-		"AnswerDecision":  {"APPLIED", "SAME", "CONFLICT", "STALE", "EXPIRED", "CLOSED", "NEEDS_VIEW", "NEEDS_STEP_UP", "INVALID", "BAD_PROOF"},
-		"RequestDecision": {"ok", "KEY_REUSED", "DENIED_BEFORE", "CEILING", "TASK_ENDED", "LEASE_LOST", "QUOTA", "FIELD"},
+		"AnswerDecision":  {"APPLIED", "SAME", "CONFLICT", "STALE", "EXPIRED", "CLOSED", "NEEDS_VIEW", "NEEDS_STEP_UP", "INVALID", "BAD_PROOF", "KILL_SWITCH"},
+		"SetKillSwitch":   {"ok", "STEP_UP"},
+		"RequestDecision": {"ok", "KEY_REUSED", "DENIED_BEFORE", "CEILING", "TASK_ENDED", "LEASE_LOST", "QUOTA", "FIELD", "KILL_SWITCH"},
 		"YieldTask":       {"WAITING", "READY", "CANCELED", "LEASE_LOST", "EMPTY_WAIT", "CONFLICT", "FIELD"},
 		"SaveCheckpoint":  {"ok", "CONFLICT", "LEASE_LOST"},
 		"StopTask":        {"stopped", "stopping", "already", "NOT_FOUND", "KEY_REUSED"},

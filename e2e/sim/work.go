@@ -59,6 +59,9 @@ func (w *world) createTask() {
 			return "ok " + r.Task.Phase.String(), err
 		},
 		judge: func() string {
+			if c.byAgent && w.model.killed {
+				return "KILL_SWITCH"
+			}
 			return w.onceOnly(p.ID(), "CreateTask "+key, "", func() (string, bool) {
 				answer, t := w.model.create(c)
 				if t != nil {
@@ -211,6 +214,11 @@ func (w *world) acks(h hand) []uint64 {
 
 // with makes a call about a held task.
 func (w *world) with(h hand, name, rule, args string, do func() (string, error), judge func() string, heard func()) {
+	switch name {
+	case "Heartbeat", "ReleaseTask", "CompleteTask", "FailTask": // pass under the switch
+	default:
+		judge = w.model.stopped(judge)
+	}
 	w.attempt(call{
 		name: name, rule: rule, task: h.task, text: fmt.Sprintf("%s %s %s %s %s", h.worker.name, name, h.task.id, h.lease, args),
 		do: do, judge: judge, heard: heard,
