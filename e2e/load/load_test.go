@@ -123,5 +123,5 @@ func cases(s load.Sizes) []benchmark {
 			return load.DeltaRead(ctx, folder, d)
 		}})
 	}
-	return all
+	return append(all, watchCases()...)
 }
