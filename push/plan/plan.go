@@ -24,7 +24,37 @@ type DecisionOpened struct {
 	Deadline time.Time
 	// ByPolicy: policy settled it in the same step, so nobody is asked.
 	ByPolicy bool
+	// Grace is how long the alert waits on a device that shows the thread, as
+	// Shows tells by installation. It delays and never silences (R22). Nil is a
+	// person who looks at nothing.
+	Grace time.Duration
+	Shows func(installation string) bool
 }
+
+// MaxGrace is the longest an alert may wait for a person who is looking.
+const MaxGrace = 2 * time.Minute
+
+// hold lets the alerts on the devices in use wait, at most half of the time
+// there is to answer.
+func (c DecisionOpened) hold(rows []push.Delivery, addresses []push.Address, now time.Time) {
+	if c.Shows == nil || c.Grace <= 0 {
+		return
+	}
+	shown := map[string]bool{}
+	for _, a := range addresses {
+		shown[a.ID] = c.Shows(a.Installation)
+	}
+	for i, d := range rows {
+		if d.State != push.Pending || !shown[d.Address] {
+			continue
+		}
+		rows[i].HeldUntil = now.Add(min(c.Grace, MaxGrace, d.ExpiresAt.Sub(now)/2)).Truncate(time.Microsecond)
+		rows[i].DueAt, rows[i].Reason = rows[i].HeldUntil, reasonInHand
+	}
+}
+
+// reasonInHand is why a row waits whose device shows the thread.
+const reasonInHand = "in_hand"
 
 // DecisionClosed says that a decision is not pending any more, however it ended.
 type DecisionClosed struct {
@@ -99,6 +129,7 @@ func Plan(account Account, change Change, addresses []push.Address, now time.Tim
 			return Planned{}
 		}
 		p := call(account, push.DecisionRequired, c.Subject, addresses, now, expires)
+		c.hold(p.Deliveries, addresses, now)
 		p.Handled = olderVersions(c.Subject)
 		return p
 	case DecisionClosed:

@@ -78,6 +78,7 @@ type App struct {
 	hub      *feed.Hub
 	queue    *feed.Queue
 	attempts *attempts
+	screens  *screens
 	streams  *streams
 	started  time.Time
 }
@@ -101,7 +102,7 @@ func New(cfg Config) *App {
 		store: cfg.Store, keys: cfg.Keys, tokens: cfg.Tokens, limits: cfg.Limits, apps: apps,
 		clock: cfg.Clock, random: cfg.Random, wakePush: cfg.WakePush,
 		stamps: changelog.NewCodec(cfg.Keys.Stamp.Reveal()),
-		hub:    feed.NewHub(), queue: feed.NewQueue(), attempts: newAttempts(),
+		hub:    feed.NewHub(), queue: feed.NewQueue(), attempts: newAttempts(), screens: newScreens(),
 		streams: newStreams(cfg.Limits), started: cfg.Clock(),
 	}
 }

@@ -236,5 +236,8 @@ func (a *App) openDecision(tx *store.Tx, p policy.Principal, s task.State, d dec
 	if err := tx.Audit(p.ID(), "decision.asked", d.ID, ""); err != nil {
 		return d, err
 	}
-	return d, a.plan(tx, plan.DecisionOpened{Subject: decisionSubject(d), Deadline: d.ExpireTime})
+	return d, a.plan(tx, plan.DecisionOpened{
+		Subject: decisionSubject(d), Deadline: d.ExpireTime, Grace: a.limits.PresenceGrace,
+		Shows: func(device string) bool { return a.screens.shows(device, d.Thread, tx.Now()) },
+	})
 }

@@ -31,6 +31,11 @@ type Limits struct {
 	Idempotency time.Duration
 	TapLife     time.Duration
 
+	// PresenceLife is how long a report of presence proves anything.
+	// PresenceGrace is how long an alert waits on a device that shows its
+	// thread: 0 to 2 minutes.
+	PresenceLife, PresenceGrace time.Duration
+
 	// Wrong tries that end a pairing offer or an unlock.
 	DigitTries, UnlockTries int
 
@@ -62,6 +67,7 @@ func DefaultLimits() Limits {
 		ClaimWindow: 30 * time.Minute, Probation: 24 * time.Hour, UnlockLife: 15 * time.Minute,
 		Elevation: 5 * time.Minute, TaskToken: time.Hour, KeyDays: 90,
 		Idempotency: 30 * 24 * time.Hour, TapLife: time.Hour,
+		PresenceLife: 30 * time.Second, PresenceGrace: 5 * time.Second,
 		DigitTries: 2, UnlockTries: 5,
 		InstallationRate: 20, InstallationBurst: 60, AgentRate: 20, AgentBurst: 100,
 		AnonymousRate: 1, AnonymousBurst: 10,

@@ -28,6 +28,7 @@ func Table() map[string]Row {
 		v + "AccountService/SetKillSwitch": {Kinds: people},
 
 		v + "AddressService/PutAddress": {Kinds: people},
+		v + "AddressService/TestPush":   {Kinds: people},
 
 		v + "AgentService/CreateAgent":   {Kinds: full, Verified: true},
 		v + "AgentService/LinkAgent":     {Kinds: full, Verified: true},
@@ -48,6 +49,7 @@ func Table() map[string]Row {
 		v + "InstallationService/PutInstallation":    {Kinds: people},
 		v + "InstallationService/ListInstallations":  {Kinds: people},
 		v + "InstallationService/RevokeInstallation": {Kinds: people},
+		v + "InstallationService/ReportPresence":     {Kinds: people},
 
 		v + "ItemService/AppendItems": {Kinds: workers},
 		v + "ItemService/ListItems":   {Kinds: readers},

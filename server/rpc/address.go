@@ -48,3 +48,11 @@ func environmentIn(e v1.ApnsEnvironment) push.Env {
 		return ""
 	}
 }
+
+func (s addressService) TestPush(ctx context.Context, _ *v1.TestPushRequest) (*v1.TestPushResponse, error) {
+	rows, err := s.app.TestPush(ctx, principalOf(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return &v1.TestPushResponse{Deliveries: mapAll(rows, deliveryOut)}, nil
+}

@@ -31,3 +31,11 @@ func (s installationService) ListInstallations(ctx context.Context, _ *v1.ListIn
 func (s installationService) RevokeInstallation(ctx context.Context, r *v1.RevokeInstallationRequest) (*v1.RevokeInstallationResponse, error) {
 	return &v1.RevokeInstallationResponse{}, s.app.RevokeInstallation(ctx, principalOf(ctx), r.GetInstallationId())
 }
+
+func (s installationService) ReportPresence(ctx context.Context, r *v1.ReportPresenceRequest) (*v1.ReportPresenceResponse, error) {
+	until, err := s.app.ReportPresence(ctx, principalOf(ctx), app.ReportPresence{Thread: r.GetThreadId(), Foreground: r.GetForeground()})
+	if err != nil {
+		return nil, err
+	}
+	return &v1.ReportPresenceResponse{ExpireTime: timeOut(until)}, nil
+}

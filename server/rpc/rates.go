@@ -26,6 +26,8 @@ type Rates struct {
 	// claim is one bucket for the whole server, redeem one for each source:
 	// these calls present secrets.
 	claim, redeem bucket
+	// test is how often a device may ring itself.
+	test bucket
 
 	buckets *buckets
 }
@@ -44,6 +46,7 @@ func NewRates(l policy.Limits, now func() time.Time) *Rates {
 		anonymous:    bucket{rate.Limit(l.AnonymousRate), l.AnonymousBurst},
 		claim:        perMinute(5, l),
 		redeem:       perMinute(10, l),
+		test:         bucket{max(rate.Limit(5.0/3600), rate.Limit(l.AnonymousRate)/3600), max(5, l.AnonymousBurst/2)},
 		buckets:      newBuckets(RateKeys, now),
 	}
 }
@@ -59,6 +62,11 @@ func perMinute(n int, l policy.Limits) bucket {
 func (r *Rates) take(p policy.Principal, procedure, peer string) error {
 	switch p.Kind {
 	case policy.Installation, policy.Probation:
+		if procedure == beckonv1connect.AddressServiceTestPushProcedure {
+			if err := r.buckets.take("t:"+p.Installation, r.test); err != nil {
+				return err
+			}
+		}
 		return r.buckets.take("i:"+p.Installation, r.installation)
 	case policy.Agent, policy.TaskToken:
 		return r.buckets.take("a:"+p.Agent, r.agent)

@@ -147,6 +147,9 @@ func readRequests(v string) map[string]request {
 		v + "DeliveryService/ListDeliveries": named(func(_ *world, _ device, s side) proto.Message {
 			return &v1.ListDeliveriesRequest{SubjectId: s.agent.asked.ID}
 		}),
+		v + "InstallationService/ReportPresence": named(func(_ *world, _ device, s side) proto.Message {
+			return &v1.ReportPresenceRequest{ThreadId: s.agent.thread, Foreground: true}
+		}),
 		v + "ItemService/ListItems": named(func(_ *world, _ device, s side) proto.Message {
 			return &v1.ListItemsRequest{ThreadId: s.agent.thread}
 		}),
@@ -177,6 +180,7 @@ func peopleRequests(v string) map[string]request {
 				Environment: v1.ApnsEnvironment_APNS_ENVIRONMENT_SANDBOX, Topic: "dev.beckon",
 			}
 		}),
+		v + "AddressService/TestPush": plain(func(*world, device) proto.Message { return &v1.TestPushRequest{} }),
 		v + "AgentService/CreateAgent": plain(func(*world, device) proto.Message {
 			return &v1.CreateAgentRequest{IdempotencyKey: "k", Name: "New"}
 		}),

@@ -264,11 +264,94 @@ func (x *PutAddressResponse) GetRegisterTime() *timestamppb.Timestamp {
 	return nil
 }
 
+// TestPushRequest is empty.
+type TestPushRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TestPushRequest) Reset() {
+	*x = TestPushRequest{}
+	mi := &file_beckon_v1_address_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TestPushRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TestPushRequest) ProtoMessage() {}
+
+func (x *TestPushRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_address_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TestPushRequest.ProtoReflect.Descriptor instead.
+func (*TestPushRequest) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_address_proto_rawDescGZIP(), []int{2}
+}
+
+// TestPushResponse is what was planned.
+type TestPushResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One for each endpoint; none where this installation has no endpoint.
+	Deliveries    []*Delivery `protobuf:"bytes,1,rep,name=deliveries,proto3" json:"deliveries,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TestPushResponse) Reset() {
+	*x = TestPushResponse{}
+	mi := &file_beckon_v1_address_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TestPushResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TestPushResponse) ProtoMessage() {}
+
+func (x *TestPushResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_address_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TestPushResponse.ProtoReflect.Descriptor instead.
+func (*TestPushResponse) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_address_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *TestPushResponse) GetDeliveries() []*Delivery {
+	if x != nil {
+		return x.Deliveries
+	}
+	return nil
+}
+
 var File_beckon_v1_address_proto protoreflect.FileDescriptor
 
 const file_beckon_v1_address_proto_rawDesc = "" +
 	"\n" +
-	"\x17beckon/v1/address.proto\x12\tbeckon.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd5\x01\n" +
+	"\x17beckon/v1/address.proto\x12\tbeckon.v1\x1a\x18beckon/v1/delivery.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd5\x01\n" +
 	"\x11PutAddressRequest\x126\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.beckon.v1.AddressKindB\n" +
 	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\x04kind\x12 \n" +
@@ -279,7 +362,12 @@ const file_beckon_v1_address_proto_rawDesc = "" +
 	"\x12PutAddressResponse\x12\x1f\n" +
 	"\vaccount_tag\x18\x01 \x01(\tR\n" +
 	"accountTag\x12?\n" +
-	"\rregister_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\fregisterTime*x\n" +
+	"\rregister_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\fregisterTime\"\x11\n" +
+	"\x0fTestPushRequest\"G\n" +
+	"\x10TestPushResponse\x123\n" +
+	"\n" +
+	"deliveries\x18\x01 \x03(\v2\x13.beckon.v1.DeliveryR\n" +
+	"deliveries*x\n" +
 	"\vAddressKind\x12\x1c\n" +
 	"\x18ADDRESS_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11ADDRESS_KIND_APNS\x10\x01\x12\x1a\n" +
@@ -288,10 +376,11 @@ const file_beckon_v1_address_proto_rawDesc = "" +
 	"\x0fApnsEnvironment\x12 \n" +
 	"\x1cAPNS_ENVIRONMENT_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18APNS_ENVIRONMENT_SANDBOX\x10\x01\x12\x1f\n" +
-	"\x1bAPNS_ENVIRONMENT_PRODUCTION\x10\x022[\n" +
+	"\x1bAPNS_ENVIRONMENT_PRODUCTION\x10\x022\xa0\x01\n" +
 	"\x0eAddressService\x12I\n" +
 	"\n" +
-	"PutAddress\x12\x1c.beckon.v1.PutAddressRequest\x1a\x1d.beckon.v1.PutAddressResponseB;Z9github.com/beckon-dev/beckon/proto/gen/beckon/v1;beckonv1b\x06proto3"
+	"PutAddress\x12\x1c.beckon.v1.PutAddressRequest\x1a\x1d.beckon.v1.PutAddressResponse\x12C\n" +
+	"\bTestPush\x12\x1a.beckon.v1.TestPushRequest\x1a\x1b.beckon.v1.TestPushResponseB;Z9github.com/beckon-dev/beckon/proto/gen/beckon/v1;beckonv1b\x06proto3"
 
 var (
 	file_beckon_v1_address_proto_rawDescOnce sync.Once
@@ -306,25 +395,31 @@ func file_beckon_v1_address_proto_rawDescGZIP() []byte {
 }
 
 var file_beckon_v1_address_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_beckon_v1_address_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_beckon_v1_address_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_beckon_v1_address_proto_goTypes = []any{
 	(AddressKind)(0),              // 0: beckon.v1.AddressKind
 	(ApnsEnvironment)(0),          // 1: beckon.v1.ApnsEnvironment
 	(*PutAddressRequest)(nil),     // 2: beckon.v1.PutAddressRequest
 	(*PutAddressResponse)(nil),    // 3: beckon.v1.PutAddressResponse
-	(*timestamppb.Timestamp)(nil), // 4: google.protobuf.Timestamp
+	(*TestPushRequest)(nil),       // 4: beckon.v1.TestPushRequest
+	(*TestPushResponse)(nil),      // 5: beckon.v1.TestPushResponse
+	(*timestamppb.Timestamp)(nil), // 6: google.protobuf.Timestamp
+	(*Delivery)(nil),              // 7: beckon.v1.Delivery
 }
 var file_beckon_v1_address_proto_depIdxs = []int32{
 	0, // 0: beckon.v1.PutAddressRequest.kind:type_name -> beckon.v1.AddressKind
 	1, // 1: beckon.v1.PutAddressRequest.environment:type_name -> beckon.v1.ApnsEnvironment
-	4, // 2: beckon.v1.PutAddressResponse.register_time:type_name -> google.protobuf.Timestamp
-	2, // 3: beckon.v1.AddressService.PutAddress:input_type -> beckon.v1.PutAddressRequest
-	3, // 4: beckon.v1.AddressService.PutAddress:output_type -> beckon.v1.PutAddressResponse
-	4, // [4:5] is the sub-list for method output_type
-	3, // [3:4] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	6, // 2: beckon.v1.PutAddressResponse.register_time:type_name -> google.protobuf.Timestamp
+	7, // 3: beckon.v1.TestPushResponse.deliveries:type_name -> beckon.v1.Delivery
+	2, // 4: beckon.v1.AddressService.PutAddress:input_type -> beckon.v1.PutAddressRequest
+	4, // 5: beckon.v1.AddressService.TestPush:input_type -> beckon.v1.TestPushRequest
+	3, // 6: beckon.v1.AddressService.PutAddress:output_type -> beckon.v1.PutAddressResponse
+	5, // 7: beckon.v1.AddressService.TestPush:output_type -> beckon.v1.TestPushResponse
+	6, // [6:8] is the sub-list for method output_type
+	4, // [4:6] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_beckon_v1_address_proto_init() }
@@ -332,13 +427,14 @@ func file_beckon_v1_address_proto_init() {
 	if File_beckon_v1_address_proto != nil {
 		return
 	}
+	file_beckon_v1_delivery_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_beckon_v1_address_proto_rawDesc), len(file_beckon_v1_address_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   2,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

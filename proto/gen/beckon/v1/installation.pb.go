@@ -702,6 +702,107 @@ func (*RevokeInstallationResponse) Descriptor() ([]byte, []int) {
 	return file_beckon_v1_installation_proto_rawDescGZIP(), []int{7}
 }
 
+// ReportPresenceRequest is what is on the screen now.
+type ReportPresenceRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The thread that is open; empty where none is.
+	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	// The app is in the foreground of a screen that is on.
+	Foreground    bool `protobuf:"varint,2,opt,name=foreground,proto3" json:"foreground,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportPresenceRequest) Reset() {
+	*x = ReportPresenceRequest{}
+	mi := &file_beckon_v1_installation_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportPresenceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportPresenceRequest) ProtoMessage() {}
+
+func (x *ReportPresenceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_installation_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportPresenceRequest.ProtoReflect.Descriptor instead.
+func (*ReportPresenceRequest) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_installation_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ReportPresenceRequest) GetThreadId() string {
+	if x != nil {
+		return x.ThreadId
+	}
+	return ""
+}
+
+func (x *ReportPresenceRequest) GetForeground() bool {
+	if x != nil {
+		return x.Foreground
+	}
+	return false
+}
+
+// ReportPresenceResponse says how long it counts.
+type ReportPresenceResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Report again before then; absent where nothing is counted.
+	ExpireTime    *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportPresenceResponse) Reset() {
+	*x = ReportPresenceResponse{}
+	mi := &file_beckon_v1_installation_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportPresenceResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportPresenceResponse) ProtoMessage() {}
+
+func (x *ReportPresenceResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_installation_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportPresenceResponse.ProtoReflect.Descriptor instead.
+func (*ReportPresenceResponse) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_installation_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *ReportPresenceResponse) GetExpireTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpireTime
+	}
+	return nil
+}
+
 var File_beckon_v1_installation_proto protoreflect.FileDescriptor
 
 const file_beckon_v1_installation_proto_rawDesc = "" +
@@ -743,7 +844,15 @@ const file_beckon_v1_installation_proto_rawDesc = "" +
 	"\rinstallations\x18\x01 \x03(\v2\x17.beckon.v1.InstallationR\rinstallations\"O\n" +
 	"\x19RevokeInstallationRequest\x122\n" +
 	"\x0finstallation_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x0einstallationId\"\x1c\n" +
-	"\x1aRevokeInstallationResponse*\x8b\x01\n" +
+	"\x1aRevokeInstallationResponse\"]\n" +
+	"\x15ReportPresenceRequest\x12$\n" +
+	"\tthread_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\bthreadId\x12\x1e\n" +
+	"\n" +
+	"foreground\x18\x02 \x01(\bR\n" +
+	"foreground\"U\n" +
+	"\x16ReportPresenceResponse\x12;\n" +
+	"\vexpire_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"expireTime*\x8b\x01\n" +
 	"\bPlatform\x12\x18\n" +
 	"\x14PLATFORM_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fPLATFORM_IOS\x10\x01\x12\x14\n" +
@@ -762,11 +871,12 @@ const file_beckon_v1_installation_proto_rawDesc = "" +
 	"\x10PUSH_HEALTH_NONE\x10\x01\x12\x12\n" +
 	"\x0ePUSH_HEALTH_OK\x10\x02\x12\x17\n" +
 	"\x13PUSH_HEALTH_SUSPECT\x10\x03\x12\x14\n" +
-	"\x10PUSH_HEALTH_DEAD\x10\x042\xb2\x02\n" +
+	"\x10PUSH_HEALTH_DEAD\x10\x042\x89\x03\n" +
 	"\x13InstallationService\x12X\n" +
 	"\x0fPutInstallation\x12!.beckon.v1.PutInstallationRequest\x1a\".beckon.v1.PutInstallationResponse\x12^\n" +
 	"\x11ListInstallations\x12#.beckon.v1.ListInstallationsRequest\x1a$.beckon.v1.ListInstallationsResponse\x12a\n" +
-	"\x12RevokeInstallation\x12$.beckon.v1.RevokeInstallationRequest\x1a%.beckon.v1.RevokeInstallationResponseB;Z9github.com/beckon-dev/beckon/proto/gen/beckon/v1;beckonv1b\x06proto3"
+	"\x12RevokeInstallation\x12$.beckon.v1.RevokeInstallationRequest\x1a%.beckon.v1.RevokeInstallationResponse\x12U\n" +
+	"\x0eReportPresence\x12 .beckon.v1.ReportPresenceRequest\x1a!.beckon.v1.ReportPresenceResponseB;Z9github.com/beckon-dev/beckon/proto/gen/beckon/v1;beckonv1b\x06proto3"
 
 var (
 	file_beckon_v1_installation_proto_rawDescOnce sync.Once
@@ -781,7 +891,7 @@ func file_beckon_v1_installation_proto_rawDescGZIP() []byte {
 }
 
 var file_beckon_v1_installation_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_beckon_v1_installation_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_beckon_v1_installation_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_beckon_v1_installation_proto_goTypes = []any{
 	(Platform)(0),                      // 0: beckon.v1.Platform
 	(InstallationState)(0),             // 1: beckon.v1.InstallationState
@@ -794,28 +904,33 @@ var file_beckon_v1_installation_proto_goTypes = []any{
 	(*ListInstallationsResponse)(nil),  // 8: beckon.v1.ListInstallationsResponse
 	(*RevokeInstallationRequest)(nil),  // 9: beckon.v1.RevokeInstallationRequest
 	(*RevokeInstallationResponse)(nil), // 10: beckon.v1.RevokeInstallationResponse
-	(*timestamppb.Timestamp)(nil),      // 11: google.protobuf.Timestamp
+	(*ReportPresenceRequest)(nil),      // 11: beckon.v1.ReportPresenceRequest
+	(*ReportPresenceResponse)(nil),     // 12: beckon.v1.ReportPresenceResponse
+	(*timestamppb.Timestamp)(nil),      // 13: google.protobuf.Timestamp
 }
 var file_beckon_v1_installation_proto_depIdxs = []int32{
 	0,  // 0: beckon.v1.NewInstallation.platform:type_name -> beckon.v1.Platform
 	0,  // 1: beckon.v1.Installation.platform:type_name -> beckon.v1.Platform
 	1,  // 2: beckon.v1.Installation.state:type_name -> beckon.v1.InstallationState
-	11, // 3: beckon.v1.Installation.probation_end_time:type_name -> google.protobuf.Timestamp
-	11, // 4: beckon.v1.Installation.create_time:type_name -> google.protobuf.Timestamp
+	13, // 3: beckon.v1.Installation.probation_end_time:type_name -> google.protobuf.Timestamp
+	13, // 4: beckon.v1.Installation.create_time:type_name -> google.protobuf.Timestamp
 	2,  // 5: beckon.v1.Installation.push_health:type_name -> beckon.v1.PushHealth
 	4,  // 6: beckon.v1.PutInstallationResponse.installation:type_name -> beckon.v1.Installation
 	4,  // 7: beckon.v1.ListInstallationsResponse.installations:type_name -> beckon.v1.Installation
-	5,  // 8: beckon.v1.InstallationService.PutInstallation:input_type -> beckon.v1.PutInstallationRequest
-	7,  // 9: beckon.v1.InstallationService.ListInstallations:input_type -> beckon.v1.ListInstallationsRequest
-	9,  // 10: beckon.v1.InstallationService.RevokeInstallation:input_type -> beckon.v1.RevokeInstallationRequest
-	6,  // 11: beckon.v1.InstallationService.PutInstallation:output_type -> beckon.v1.PutInstallationResponse
-	8,  // 12: beckon.v1.InstallationService.ListInstallations:output_type -> beckon.v1.ListInstallationsResponse
-	10, // 13: beckon.v1.InstallationService.RevokeInstallation:output_type -> beckon.v1.RevokeInstallationResponse
-	11, // [11:14] is the sub-list for method output_type
-	8,  // [8:11] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	13, // 8: beckon.v1.ReportPresenceResponse.expire_time:type_name -> google.protobuf.Timestamp
+	5,  // 9: beckon.v1.InstallationService.PutInstallation:input_type -> beckon.v1.PutInstallationRequest
+	7,  // 10: beckon.v1.InstallationService.ListInstallations:input_type -> beckon.v1.ListInstallationsRequest
+	9,  // 11: beckon.v1.InstallationService.RevokeInstallation:input_type -> beckon.v1.RevokeInstallationRequest
+	11, // 12: beckon.v1.InstallationService.ReportPresence:input_type -> beckon.v1.ReportPresenceRequest
+	6,  // 13: beckon.v1.InstallationService.PutInstallation:output_type -> beckon.v1.PutInstallationResponse
+	8,  // 14: beckon.v1.InstallationService.ListInstallations:output_type -> beckon.v1.ListInstallationsResponse
+	10, // 15: beckon.v1.InstallationService.RevokeInstallation:output_type -> beckon.v1.RevokeInstallationResponse
+	12, // 16: beckon.v1.InstallationService.ReportPresence:output_type -> beckon.v1.ReportPresenceResponse
+	13, // [13:17] is the sub-list for method output_type
+	9,  // [9:13] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_beckon_v1_installation_proto_init() }
@@ -830,7 +945,7 @@ func file_beckon_v1_installation_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_beckon_v1_installation_proto_rawDesc), len(file_beckon_v1_installation_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   8,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -26,6 +26,8 @@ const (
 const (
 	// AddressServicePutAddressProcedure is the procedure name of the AddressService's PutAddress RPC.
 	AddressServicePutAddressProcedure = "/beckon.v1.AddressService/PutAddress"
+	// AddressServiceTestPushProcedure is the procedure name of the AddressService's TestPush RPC.
+	AddressServiceTestPushProcedure = "/beckon.v1.AddressService/TestPush"
 )
 
 var (
@@ -36,6 +38,13 @@ var (
 			Procedure:  AddressServicePutAddressProcedure,
 		}
 	})
+	addressServiceTestPushSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_beckon_v1_address_proto.Services().ByName("AddressService").Methods().ByName("TestPush"),
+			Procedure:  AddressServiceTestPushProcedure,
+		}
+	})
 )
 
 // AddressServiceClient is a client for the beckon.v1.AddressService service.
@@ -44,6 +53,10 @@ type AddressServiceClient interface {
 	// every start of the app. It takes the place of the one before, and takes
 	// the endpoint away from any other installation or account that had it.
 	PutAddress(context.Context, *v1.PutAddressRequest) (*v1.PutAddressResponse, error)
+	// TestPush rings this installation itself, with a text that says nothing, at
+	// every endpoint it has. What becomes of it is told by ListDeliveries. At most
+	// 5 times an hour.
+	TestPush(context.Context, *v1.TestPushRequest) (*v1.TestPushResponse, error)
 }
 
 // NewAddressServiceClient constructs a client for the beckon.v1.AddressService service. Multiple
@@ -58,6 +71,10 @@ type AddressServiceHandler interface {
 	// every start of the app. It takes the place of the one before, and takes
 	// the endpoint away from any other installation or account that had it.
 	PutAddress(context.Context, *v1.PutAddressRequest) (*v1.PutAddressResponse, error)
+	// TestPush rings this installation itself, with a text that says nothing, at
+	// every endpoint it has. What becomes of it is told by ListDeliveries. At most
+	// 5 times an hour.
+	TestPush(context.Context, *v1.TestPushRequest) (*v1.TestPushResponse, error)
 }
 
 // RegisterAddressServiceHandler registers svc as the beckon.v1.AddressService implementation on
@@ -66,6 +83,7 @@ func RegisterAddressServiceHandler(server *connect.Server, svc AddressServiceHan
 	adapter := addressServiceHandler{svc: svc}
 	server.Register(
 		connect.Method{Spec: addressServicePutAddressSpec(), Handler: adapter.putAddress},
+		connect.Method{Spec: addressServiceTestPushSpec(), Handler: adapter.testPush},
 	)
 }
 
@@ -74,6 +92,10 @@ type UnimplementedAddressServiceHandler struct{}
 
 func (UnimplementedAddressServiceHandler) PutAddress(context.Context, *v1.PutAddressRequest) (*v1.PutAddressResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, "beckon.v1.AddressService.PutAddress is not implemented")
+}
+
+func (UnimplementedAddressServiceHandler) TestPush(context.Context, *v1.TestPushRequest) (*v1.TestPushResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "beckon.v1.AddressService.TestPush is not implemented")
 }
 
 type addressServiceClient struct {
@@ -88,6 +110,14 @@ func (c *addressServiceClient) PutAddress(ctx context.Context, req *v1.PutAddres
 	return &res, nil
 }
 
+func (c *addressServiceClient) TestPush(ctx context.Context, req *v1.TestPushRequest) (*v1.TestPushResponse, error) {
+	var res v1.TestPushResponse
+	if err := c.client.CallUnary(ctx, addressServiceTestPushSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
 type addressServiceHandler struct{ svc AddressServiceHandler }
 
 func (h addressServiceHandler) putAddress(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
@@ -96,6 +126,18 @@ func (h addressServiceHandler) putAddress(ctx context.Context, _ connect.Spec, s
 		return err
 	}
 	res, err := h.svc.PutAddress(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h addressServiceHandler) testPush(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.TestPushRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.TestPush(ctx, &req)
 	if err != nil {
 		return err
 	}

@@ -33,6 +33,9 @@ const (
 	// InstallationServiceRevokeInstallationProcedure is the procedure name of the InstallationService's
 	// RevokeInstallation RPC.
 	InstallationServiceRevokeInstallationProcedure = "/beckon.v1.InstallationService/RevokeInstallation"
+	// InstallationServiceReportPresenceProcedure is the procedure name of the InstallationService's
+	// ReportPresence RPC.
+	InstallationServiceReportPresenceProcedure = "/beckon.v1.InstallationService/ReportPresence"
 )
 
 var (
@@ -57,6 +60,13 @@ var (
 			Procedure:  InstallationServiceRevokeInstallationProcedure,
 		}
 	})
+	installationServiceReportPresenceSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_beckon_v1_installation_proto.Services().ByName("InstallationService").Methods().ByName("ReportPresence"),
+			Procedure:  InstallationServiceReportPresenceProcedure,
+		}
+	})
 )
 
 // InstallationServiceClient is a client for the beckon.v1.InstallationService service.
@@ -69,6 +79,12 @@ type InstallationServiceClient interface {
 	// die at once. The caller's own and one on probation need nothing more;
 	// another needs STEP_VERIFIED.
 	RevokeInstallation(context.Context, *v1.RevokeInstallationRequest) (*v1.RevokeInstallationResponse, error)
+	// ReportPresence says what the person has in front of them on this device, or
+	// that they have not any more. It is good for 30 seconds: a question that
+	// comes up in that thread meanwhile calls this device a few seconds later,
+	// unless it was answered by then. It delays and never silences, and no other
+	// device waits. A connection proves nothing; only this call does.
+	ReportPresence(context.Context, *v1.ReportPresenceRequest) (*v1.ReportPresenceResponse, error)
 }
 
 // NewInstallationServiceClient constructs a client for the beckon.v1.InstallationService service.
@@ -87,6 +103,12 @@ type InstallationServiceHandler interface {
 	// die at once. The caller's own and one on probation need nothing more;
 	// another needs STEP_VERIFIED.
 	RevokeInstallation(context.Context, *v1.RevokeInstallationRequest) (*v1.RevokeInstallationResponse, error)
+	// ReportPresence says what the person has in front of them on this device, or
+	// that they have not any more. It is good for 30 seconds: a question that
+	// comes up in that thread meanwhile calls this device a few seconds later,
+	// unless it was answered by then. It delays and never silences, and no other
+	// device waits. A connection proves nothing; only this call does.
+	ReportPresence(context.Context, *v1.ReportPresenceRequest) (*v1.ReportPresenceResponse, error)
 }
 
 // RegisterInstallationServiceHandler registers svc as the beckon.v1.InstallationService
@@ -97,6 +119,7 @@ func RegisterInstallationServiceHandler(server *connect.Server, svc Installation
 		connect.Method{Spec: installationServicePutInstallationSpec(), Handler: adapter.putInstallation},
 		connect.Method{Spec: installationServiceListInstallationsSpec(), Handler: adapter.listInstallations},
 		connect.Method{Spec: installationServiceRevokeInstallationSpec(), Handler: adapter.revokeInstallation},
+		connect.Method{Spec: installationServiceReportPresenceSpec(), Handler: adapter.reportPresence},
 	)
 }
 
@@ -113,6 +136,10 @@ func (UnimplementedInstallationServiceHandler) ListInstallations(context.Context
 
 func (UnimplementedInstallationServiceHandler) RevokeInstallation(context.Context, *v1.RevokeInstallationRequest) (*v1.RevokeInstallationResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, "beckon.v1.InstallationService.RevokeInstallation is not implemented")
+}
+
+func (UnimplementedInstallationServiceHandler) ReportPresence(context.Context, *v1.ReportPresenceRequest) (*v1.ReportPresenceResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "beckon.v1.InstallationService.ReportPresence is not implemented")
 }
 
 type installationServiceClient struct {
@@ -138,6 +165,14 @@ func (c *installationServiceClient) ListInstallations(ctx context.Context, req *
 func (c *installationServiceClient) RevokeInstallation(ctx context.Context, req *v1.RevokeInstallationRequest) (*v1.RevokeInstallationResponse, error) {
 	var res v1.RevokeInstallationResponse
 	if err := c.client.CallUnary(ctx, installationServiceRevokeInstallationSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *installationServiceClient) ReportPresence(ctx context.Context, req *v1.ReportPresenceRequest) (*v1.ReportPresenceResponse, error) {
+	var res v1.ReportPresenceResponse
+	if err := c.client.CallUnary(ctx, installationServiceReportPresenceSpec(), req, &res); err != nil {
 		return nil, err
 	}
 	return &res, nil
@@ -175,6 +210,18 @@ func (h installationServiceHandler) revokeInstallation(ctx context.Context, _ co
 		return err
 	}
 	res, err := h.svc.RevokeInstallation(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h installationServiceHandler) reportPresence(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.ReportPresenceRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.ReportPresence(ctx, &req)
 	if err != nil {
 		return err
 	}
