@@ -16,11 +16,11 @@ import (
 
 // Times of following, as PROTOCOL.md has them.
 const (
-	helloTime  = 5 * time.Second
-	probeAfter = 10 * time.Minute
-	pollWait   = 25 * time.Second
-	backoffMin = 500 * time.Millisecond
-	backoffMax = time.Minute
+	helloTime      = 5 * time.Second
+	probeAfter     = 10 * time.Minute
+	pollWait       = 25 * time.Second
+	firstBackoff   = 500 * time.Millisecond
+	longestBackoff = time.Minute
 	// earlyEnds in a row mean that streams do not come through.
 	earlyEnds = 3
 	// goawayMax bounds what a server may ask for.
@@ -95,7 +95,7 @@ func (f *following) settle(err error) (time.Duration, error) {
 
 // backoff is a random time up to a bound that doubles.
 func (f *following) backoff() time.Duration {
-	bound := min(backoffMin<<min(f.tries, 10), backoffMax)
+	bound := min(firstBackoff<<min(f.tries, 10), longestBackoff)
 	f.tries++
 	return rand.N(bound) //nolint:gosec // jitter is no secret
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/beckon-dev/beckon/server/policy"
 )
 
-// goawayMin is the least time after which a client comes back to a server that
+// goawayLeast is the least time after which a client comes back to a server that
 // went away: a restart takes about as long.
-const goawayMin = time.Second
+const goawayLeast = time.Second
 
 // streams are the open ones of this process: how many there are, whose they
 // are, and how they are told to end.

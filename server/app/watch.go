@@ -125,7 +125,7 @@ func (w *watching) live(ctx context.Context, beat time.Duration, old <-chan time
 		case <-old:
 			return w.to.Goaway(0, ageSpread)
 		case <-w.app.streams.leaving:
-			return w.to.Goaway(goawayMin, goawayMin+w.app.streams.spread())
+			return w.to.Goaway(goawayLeast, goawayLeast+w.app.streams.spread())
 		case <-ctx.Done():
 			return ctx.Err()
 		}
