@@ -71,6 +71,7 @@ func Compose(in Input) push.Message {
 	case push.Test:
 		m.Text = push.Text{Title: testTitle}
 		return m
+	default: // a result, or a question without its card
 	}
 	var r Result
 	if in.Result != nil {

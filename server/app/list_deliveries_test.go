@@ -119,8 +119,7 @@ func TestListDeliveries_Refuses(t *testing.T) {
 		"a short page":  {app.ListDeliveries{Page: "AAAA"}, &app.FieldError{Field: "page_token", Reason: "MALFORMED"}},
 	} {
 		_, err := h.app.ListDeliveries(t.Context(), h.phone.Principal, c.list)
-		var field *app.FieldError
-		if errors.As(err, &field) {
+		if field, ok := errors.AsType[*app.FieldError](err); ok {
 			if diff := cmp.Diff(c.want, error(field)); diff != "" {
 				t.Errorf("%s: (-want +got):\n%s", name, diff)
 			}

@@ -28,7 +28,7 @@ func deliveryOut(d app.ListedDelivery) *v1.Delivery {
 		Id: d.ID, Kind: pushKindOut(d.Kind), ThreadId: d.Thread, TaskId: d.Task, DecisionId: d.Decision,
 		InstallationId: d.Device.ID, InstallationLabel: d.Device.Label, Provider: d.Lane,
 		State: deliveryStateOut(d.State), Reason: d.Reason, Sentence: d.Sentence,
-		Attempts:   uint32(max(d.Attempt, 0)), //nolint:gosec // a count of sends
+		Attempts:   uint32(max(d.Attempt, 0)),
 		CreateTime: timeOut(d.CreatedAt), AcceptTime: timeOut(d.AcceptedAt), EndTime: timeOut(d.EndedAt),
 	}
 	if !d.State.Final() {

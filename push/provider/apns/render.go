@@ -74,6 +74,7 @@ func Render(m push.Message) ([]byte, error) {
 		case m.Payload.HasAction(push.Deny):
 			aps.Category = CategoryDeny
 		}
+	case push.ResultReady: // as it stands
 	}
 	body := push.EncodeJSON(wireMessage{APS: aps, Beckon: m.Payload.Encode()})
 	if len(body) > MaxPayload {

@@ -7,7 +7,7 @@ import (
 )
 
 type deliveriesCommand struct {
-	ID string `arg:""       help:"A decision (dec_…) or a task (tsk_…); left out: the newest of all." name:"id" optional:""`
+	ID string `arg:""       help:"A decision (dec_…) or a task (tsk_…); left out: the newest of all."     name:"id" optional:""`
 	N  uint32 `default:"20" help:"At most so many, up to 200."                                            name:"n"  short:"n"`
 }
 
