@@ -375,7 +375,7 @@ func TestGoAway(t *testing.T) {
 		}
 		sameError(t, h.app.Watch(t.Context(), h.phone.Principal, app.Watch{At: []app.At{at}}, &screen{}), app.ErrLeaving)
 		stuck.stop()
-		_ = <-stuck.done // that it ends is the point
+		_ = <-stuck.done                    // that it ends is the point
 		check(t, h.app.GoAway(t.Context())) // nobody is left
 	})
 }
