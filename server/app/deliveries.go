@@ -28,7 +28,7 @@ func (a *App) Outbox() Outbox { return Outbox{app: a} }
 // Claim takes due rows of a lane. Rows that turn out to be over, or not due,
 // are settled on the way and looked past.
 func (o Outbox) Claim(ctx context.Context, lane string, n int, lease time.Duration) ([]push.Delivery, error) {
-	name, err := randomText(o.app.random, 26)
+	name, err := randomName(o.app.random)
 	if err != nil {
 		return nil, err
 	}

@@ -19,10 +19,13 @@ func (a *App) appendItem(tx *store.Tx, th *thread.State, it thread.Item) (thread
 	return it, tx.PutItem(it)
 }
 
-// randomText draws n characters that carry five bits each.
-func randomText(random io.Reader, n int) (string, error) {
+// nameLen is 130 bits in characters of five.
+const nameLen = 26
+
+// randomName draws what nobody can guess and nothing else is called.
+func randomName(random io.Reader) (string, error) {
 	const digits = "0123456789abcdefghijklmnopqrstuv"
-	b := make([]byte, n)
+	b := make([]byte, nameLen)
 	if _, err := io.ReadFull(random, b); err != nil {
 		return "", err
 	}

@@ -89,7 +89,7 @@ func (a *App) freshDecision(tx *store.Read, row push.Delivery, address outbox.Ad
 
 // tap mints the token of one button: one decision, revision, verb and device.
 func (a *App) tap(tx *store.Read, installation string, d decision.State, v push.Verb) (string, error) {
-	id, err := randomText(a.random, 26)
+	id, err := randomName(a.random)
 	if err != nil {
 		return "", err
 	}

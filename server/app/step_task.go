@@ -249,7 +249,7 @@ func (a *App) lease(claim string, length time.Duration, now time.Time) (task.Lea
 	if length < a.limits.LeaseMin || length > a.limits.LeaseMax {
 		return task.Lease{}, &FieldError{Field: "claim.lease_duration", Reason: "LIMIT", Max: int64(a.limits.LeaseMax / time.Second)}
 	}
-	id, err := randomText(a.random, 26)
+	id, err := randomName(a.random)
 	if err != nil {
 		return task.Lease{}, err
 	}

@@ -20,7 +20,7 @@ func (a *App) TestPush(ctx context.Context, p policy.Principal) ([]ListedDeliver
 		if err != nil || len(own) == 0 {
 			return err
 		}
-		name, err := randomText(a.random, 26)
+		name, err := randomName(a.random)
 		if err != nil {
 			return err
 		}

@@ -375,7 +375,7 @@ func TestGoAway(t *testing.T) {
 		}
 		sameError(t, h.app.Watch(t.Context(), h.phone.Principal, app.Watch{At: []app.At{at}}, &screen{}), app.ErrLeaving)
 		stuck.stop()
-		_ = <-stuck.done                    // that it ends is the point
+		<-stuck.done                        // that it ends is the point
 		check(t, h.app.GoAway(t.Context())) // nobody is left
 	})
 }
@@ -422,7 +422,7 @@ func TestWatch_JudgesLikePull(t *testing.T) {
 				t.Errorf("%s (-pull +watch):\n%s", name, diff)
 			}
 			w.stop()
-			_ = <-w.done // that it ends is the point
+			<-w.done // that it ends is the point
 		}
 	})
 }
@@ -521,7 +521,7 @@ func sameStates(t *testing.T, r *rand.Rand) {
 		}
 	}
 	w.stop()
-	_ = <-w.done // that it ends is the point
+	<-w.done // that it ends is the point
 }
 
 // writes are things that happen in an account.
