@@ -58,6 +58,7 @@ type callers struct {
 	beckonv1connect.DecisionServiceClient
 	beckonv1connect.InstallationServiceClient
 	beckonv1connect.PairingServiceClient
+	beckonv1connect.DeliveryServiceClient
 	beckonv1connect.TaskServiceClient
 }
 
@@ -165,7 +166,8 @@ func (w *phoneWorld) as(token string) callers {
 	return callers{
 		beckonv1connect.NewAccountServiceClient(c), beckonv1connect.NewAgentServiceClient(c),
 		beckonv1connect.NewDecisionServiceClient(c), beckonv1connect.NewInstallationServiceClient(c),
-		beckonv1connect.NewPairingServiceClient(c), beckonv1connect.NewTaskServiceClient(c),
+		beckonv1connect.NewPairingServiceClient(c), beckonv1connect.NewDeliveryServiceClient(c),
+		beckonv1connect.NewTaskServiceClient(c),
 	}
 }
 
