@@ -1,6 +1,7 @@
 package phone
 
 import (
+	"cmp"
 	"crypto/ecdsa"
 	"sync"
 	"time"
@@ -24,8 +25,11 @@ type Config struct {
 	Device *device.Device
 	// Store keeps what has to outlive the process.
 	Store File
-	// Topic is the bundle id, DeviceToken the address Apple gave this phone,
-	// Production where it is valid; otherwise it is a sandbox token.
+	// Vendor calls the phone; "" is APNs. It has to fit the system of Device.
+	Vendor Vendor
+	// Topic is the bundle id or package name, DeviceToken the address the vendor
+	// gave this phone. Production tells where one of Apple's is valid; otherwise
+	// it is a sandbox token.
 	Topic, DeviceToken string
 	Production         bool
 	// AppID is the client program as the server's operator configured it.
@@ -88,6 +92,7 @@ func New(cfg Config) (*App, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+	cfg.Vendor = cmp.Or(cfg.Vendor, APNs)
 	if cfg.Window == 0 {
 		cfg.Window = 25 * time.Second
 	}

@@ -1,11 +1,12 @@
-// Package phone is Beckon's app as it runs on one emulated iPhone: it pairs with
-// keys of its own, registers for pushes, shows what arrives, taps buttons on the
-// lock screen, opens cards and answers them. It does what PROTOCOL.md asks of an
-// app and knows nothing of the server but the wire, so that a server it works
-// with will work with a real one.
+// Package phone is Beckon's app as it runs on one emulated phone, an iPhone or an
+// Android phone: it pairs with keys of its own, registers for pushes, shows what
+// arrives, taps buttons on the lock screen, opens cards and answers them. It does
+// what PROTOCOL.md asks of an app and knows nothing of the server but the wire, so
+// that a server it works with will work with a real one.
 //
-//	push ─► device.Deliver (the system: shows, replaces, rings)
-//	          └─► App.Receive   drop foreign pushes · badge · auto tap · sync
+//	push ─► device (the system; on an iPhone it shows, replaces, rings)
+//	          └─► App.Receive   drop foreign pushes · withdraw · on Android show ·
+//	                            badge · auto tap · sync
 //	finger ─► App.Press ─► device.Act  ─► App.Act   POST /act with proof
 //	          App.Tap   ─► device.Open ─► App.Open  read by sync, mark read
 //	          App.Answer                            AnswerDecision with proof

@@ -12,7 +12,8 @@ const (
 	Unpaired   Kind = "unpaired"   // the server ended the installation
 	Registered Kind = "registered" // told the server its device token
 	Arrived    Kind = "arrived"    // a push for this account is on the screen
-	Dropped    Kind = "dropped"    // a push for another account was thrown away
+	Dropped    Kind = "dropped"    // a push was thrown away: another account's, or not to be shown
+	Withdrawn  Kind = "withdrawn"  // a push took an alert back
 	Tapped     Kind = "tapped"     // redeemed a button of the lock screen
 	Opened     Kind = "opened"     // opened an alert and read what it is about
 	Answered   Kind = "answered"   // answered a decision inside the app
@@ -26,20 +27,20 @@ type Event struct {
 	Phone string    `json:"phone"`
 	Kind  Kind      `json:"kind"`
 
-	// Delivery is the vendor's id of the push (apns-id).
+	// Delivery is the vendor's id of the push (apns-id, FCM message name).
 	Delivery string `json:"delivery,omitempty"`
 	Thread   string `json:"thread,omitempty"`
 	Task     string `json:"task,omitempty"`
 	Decision string `json:"decision,omitempty"`
 	Revision uint32 `json:"revision,omitempty"`
-	// Push is the kind of push: decision or result.
+	// Push is the kind of push: decision, result, withdraw or test.
 	Push string `json:"push,omitempty"`
 	// Action is the button tapped, or the option chosen in the app.
 	Action string `json:"action,omitempty"`
 	// Auto: the phone tapped by itself.
 	Auto   bool    `json:"auto,omitempty"`
 	Result *Result `json:"result,omitempty"`
-	// Removed counts alerts taken off the screen by a sync, Badge is the number
+	// Removed counts alerts taken off the screen by a sync or a withdrawal, Badge is the number
 	// on the icon after it.
 	Removed int  `json:"removed,omitempty"`
 	Badge   *int `json:"badge,omitempty"`

@@ -87,8 +87,12 @@ func (a *App) join(ctx context.Context, srv *server, next *State, code string, s
 
 // newInstallation makes the two keys of a phone and what it says of itself.
 func (a *App) newInstallation(next *State) (*v1.NewInstallation, error) {
+	platform := v1.Platform_PLATFORM_IOS
+	if a.cfg.Vendor == FCM {
+		platform = v1.Platform_PLATFORM_ANDROID
+	}
 	out := &v1.NewInstallation{
-		Platform: v1.Platform_PLATFORM_IOS, Label: a.cfg.Device.Name(), AppId: a.cfg.AppID, Locale: "en",
+		Platform: platform, Label: a.cfg.Device.Name(), AppId: a.cfg.AppID, Locale: "en",
 	}
 	for _, k := range []struct{ public, private *[]byte }{
 		{&out.PublicKey, &next.InstallKey}, {&out.ApprovalKey, &next.ApprovalKey},
@@ -128,17 +132,11 @@ func (a *App) become(srv *server, next State, tokens *v1.Tokens) error {
 // Register tells the server where pushes for this phone go, as an app does at
 // every start, and learns which pushes are its own.
 func (a *App) Register(ctx context.Context) error {
-	env := v1.ApnsEnvironment_APNS_ENVIRONMENT_SANDBOX
-	if a.cfg.Production {
-		env = v1.ApnsEnvironment_APNS_ENVIRONMENT_PRODUCTION
-	}
 	var res *v1.PutAddressResponse
 	err := insist(ctx, func(ctx context.Context) error {
 		return a.do(ctx, func(ctx context.Context, srv *server) error {
 			var err error
-			res, err = srv.addresses.PutAddress(ctx, &v1.PutAddressRequest{
-				Kind: v1.AddressKind_ADDRESS_KIND_APNS, Token: a.cfg.DeviceToken, Environment: env, Topic: a.cfg.Topic,
-			})
+			res, err = srv.addresses.PutAddress(ctx, a.address())
 			return err
 		})
 	})
@@ -150,4 +148,19 @@ func (a *App) Register(ctx context.Context) error {
 	}
 	a.tell(Event{Kind: Registered})
 	return nil
+}
+
+// address is where pushes for this phone go.
+func (a *App) address() *v1.PutAddressRequest {
+	out := &v1.PutAddressRequest{
+		Kind: v1.AddressKind_ADDRESS_KIND_APNS, Token: a.cfg.DeviceToken, Topic: a.cfg.Topic,
+		Environment: v1.ApnsEnvironment_APNS_ENVIRONMENT_SANDBOX,
+	}
+	switch {
+	case a.cfg.Vendor == FCM:
+		out.Kind, out.Environment = v1.AddressKind_ADDRESS_KIND_FCM_TOKEN, v1.ApnsEnvironment_APNS_ENVIRONMENT_UNSPECIFIED
+	case a.cfg.Production:
+		out.Environment = v1.ApnsEnvironment_APNS_ENVIRONMENT_PRODUCTION
+	}
+	return out
 }

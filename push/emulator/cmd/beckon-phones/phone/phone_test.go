@@ -102,7 +102,7 @@ func TestPush_ShowsButtonsAndBadge(t *testing.T) {
 	b.push(d)
 	b.wait(phone.Arrived)
 	want := []phone.Alert{{
-		Phone: "anna", Key: "dec/1", ID: "push-1", Title: "Builder needs a decision", Body: "Write it?", Push: "decision",
+		Phone: "anna", Vendor: phone.APNs, Key: "dec/1", ID: "push-1", Title: "Builder needs a decision", Body: "Write it?", Push: "decision",
 		Thread: "thr", Task: "tsk", Decision: "dec", Revision: 1, Buttons: []string{"approve", "deny"}, Badge: 1,
 	}}
 	if diff := cmp.Diff(want, b.app.Screen()); diff != "" {

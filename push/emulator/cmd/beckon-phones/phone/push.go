@@ -2,7 +2,6 @@ package phone
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"time"
@@ -25,14 +24,15 @@ var (
 
 // Alert is one alert on the lock screen as the app sees it.
 type Alert struct {
-	Phone string `json:"phone"`
+	Phone  string `json:"phone"`
+	Vendor Vendor `json:"vendor"`
 	// Key names it on the screen, ID is the vendor's name of the delivery.
 	Key string `json:"key"`
 	ID  string `json:"id"`
 
 	Title string `json:"title"`
 	Body  string `json:"body,omitempty"`
-	// Push is decision or result; empty for what the app itself put up.
+	// Push is decision, result or test; empty for what the app itself put up.
 	Push     string `json:"push,omitempty"`
 	Thread   string `json:"thread,omitempty"`
 	Task     string `json:"task,omitempty"`
@@ -49,11 +49,8 @@ type Alert struct {
 // payload reads what travels for the app. The alert is strict: what this app does
 // not know would be news in the contract.
 func payload(n device.Notification) (*v1.PushPayload, error) {
-	var body struct {
-		Beckon json.RawMessage `json:"beckon"`
-	}
 	out := &v1.PushPayload{}
-	if json.Unmarshal(n.Payload, &body) != nil || len(body.Beckon) == 0 || protojson.Unmarshal(body.Beckon, out) != nil || out.GetV() != 1 {
+	if raw := body(n); len(raw) == 0 || protojson.Unmarshal(raw, out) != nil || out.GetV() != 1 {
 		return nil, ErrMalformed
 	}
 	return out, nil
@@ -74,7 +71,7 @@ func (a *App) mine(n device.Notification) (*v1.PushPayload, error) {
 // drawn lists the buttons that the app registers under each category.
 func drawn(category string) []string {
 	switch category {
-	case "BECKON_DECISION_APPROVE":
+	case "BECKON_DECISION_APPROVE", ownButtons:
 		return []string{Approve, Deny}
 	case "BECKON_DECISION_DENY":
 		return []string{Deny}
@@ -113,6 +110,10 @@ func pushKind(p *v1.PushPayload) string {
 		return "decision"
 	case v1.PushKind_PUSH_KIND_RESULT_READY:
 		return "result"
+	case v1.PushKind_PUSH_KIND_WITHDRAW:
+		return "withdraw"
+	case v1.PushKind_PUSH_KIND_TEST:
+		return "test"
 	default:
 		return ""
 	}
@@ -130,7 +131,7 @@ func (a *App) Screen() []Alert {
 
 func (a *App) alert(key string, n device.Notification) Alert {
 	out := Alert{
-		Phone: a.Name(), Key: key, ID: n.ID, Title: n.Title, Body: n.Body,
+		Phone: a.Name(), Vendor: a.cfg.Vendor, Key: key, ID: n.ID, Title: n.Title, Body: n.Body,
 		Badge: a.cfg.Device.Badge(a.cfg.Topic),
 	}
 	if p, err := payload(n); err == nil {
@@ -149,12 +150,23 @@ func event(kind Kind, n device.Notification, p *v1.PushPayload) Event {
 	}
 }
 
-// Receive is called by the system with each push once it is on the screen.
+// Receive is called by the system with each push: on an iPhone once it is on the
+// screen, on an Android phone to be put there.
 func (a *App) Receive(ctx context.Context, n device.Notification) {
 	p, err := a.mine(n)
 	if err != nil {
 		a.drop(n, err)
 		return
+	}
+	if p.GetKind() == v1.PushKind_PUSH_KIND_WITHDRAW {
+		a.takeBack(ctx, n, p)
+		return
+	}
+	if n.Data != nil {
+		if n, err = a.notify(n, p); err != nil {
+			a.drop(n, err)
+			return
+		}
 	}
 	seen := slices.ContainsFunc(a.history.All(), func(e Event) bool { return e.Kind == Arrived && e.Delivery == n.ID })
 	if err := a.applyBadge(p); err != nil {
@@ -175,6 +187,30 @@ func (a *App) Receive(ctx context.Context, n device.Notification) {
 		_, _ = a.press(ctx, key, auto, true) // told as an event
 		return
 	}
+	a.follow(ctx, n, p)
+}
+
+// takeBack removes what is shown under the identity of a withdrawal. On an iPhone
+// that is the withdrawal itself, which has taken the place of the alert.
+func (a *App) takeBack(ctx context.Context, n device.Notification, p *v1.PushPayload) {
+	tag := n.Tag
+	if n.Data != nil {
+		tag = n.Data["tag"]
+	}
+	e := event(Withdrawn, n, p)
+	e.Removed = a.cfg.Device.Remove(a.cfg.Topic, tag)
+	if err := a.applyBadge(p); err != nil {
+		a.fail(event(Failed, n, p), err)
+	}
+	badge := a.cfg.Device.Badge(a.cfg.Topic)
+	e.Badge = &badge
+	a.tell(e)
+	a.follow(ctx, n, p)
+}
+
+// follow reads what a push is a hint of, for as long as the system lets the app
+// run.
+func (a *App) follow(ctx context.Context, n device.Notification, p *v1.PushPayload) {
 	limited, cancel := context.WithTimeout(ctx, a.cfg.Window)
 	defer cancel()
 	if err := a.SyncTo(limited, p.GetAsOf()); err != nil && ctx.Err() == nil {

@@ -360,11 +360,16 @@ func unpaired(t *testing.T, change ...func(*phone.Config)) *bench {
 // start runs the app as after a reboot of the phone: nothing on the screen.
 func (b *bench) start(change ...func(*phone.Config)) {
 	b.t.Helper()
-	b.device = device.New(device.Config{Name: "anna"})
-	cfg := phone.Config{Device: b.device, Store: b.store, Topic: topic, DeviceToken: deviceToken, AppID: "beckon"}
+	cfg := phone.Config{Store: b.store, Topic: topic, DeviceToken: deviceToken, AppID: "beckon"}
 	for _, c := range change {
 		c(&cfg)
 	}
+	system := device.IOS
+	if cfg.Vendor == phone.FCM {
+		system = device.Android
+	}
+	b.device = device.New(device.Config{Name: "anna", System: system})
+	cfg.Device = b.device
 	app, err := phone.New(cfg)
 	b.check(err)
 	b.app = app

@@ -49,12 +49,18 @@ func (a *App) tidy() int {
 
 // handled reports what the account says about the subject of a push.
 func (a *App) handled(p *v1.PushPayload) bool {
-	if p.GetKind() == v1.PushKind_PUSH_KIND_DECISION_REQUIRED {
+	switch p.GetKind() {
+	case v1.PushKind_PUSH_KIND_DECISION_REQUIRED:
 		var d v1.DecisionHeader
 		return !a.held("", changelog.DecisionHeader, p.GetDecision(), &d) || d.GetState() != v1.DecisionState_DECISION_STATE_PENDING
+	case v1.PushKind_PUSH_KIND_WITHDRAW:
+		return true
+	case v1.PushKind_PUSH_KIND_TEST:
+		return false // it is about the phone itself: the person puts it away
+	default:
+		var t v1.Thread
+		return !a.held("", changelog.ThreadHeader, p.GetThread(), &t) || t.GetUnread() == 0
 	}
-	var t v1.Thread
-	return !a.held("", changelog.ThreadHeader, p.GetThread(), &t) || t.GetUnread() == 0
 }
 
 // countBadge applies the account's counters under the same rule as a push's.

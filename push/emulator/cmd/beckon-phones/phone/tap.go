@@ -247,5 +247,5 @@ func (a *App) explain(n device.Notification, r Result) {
 	}
 	n.ID, n.Category, n.Level = n.ID+"/local", "", device.Passive
 	n.Badge, n.Sound, n.Wake, n.Mutable = nil, "", false, false
-	a.cfg.Device.Deliver(n)
+	a.cfg.Device.Notify(n)
 }
