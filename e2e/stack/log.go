@@ -6,19 +6,23 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"time"
 )
 
-// Entry is one line of the log that beckon-phones writes: a request to the
-// push service, something on a phone's screen, or something its app did.
+// Entry is one line of the log that beckon-phones writes: a request to a push
+// service, something on a phone's screen, or something its app did.
 type Entry struct {
-	// Source is apns, phone or app.
+	// Source is apns, fcm, phone or app; Vendor, where there is a phone, whose
+	// service calls it.
 	Source string `json:"source"`
 	Phone  string `json:"phone"`
+	Vendor string `json:"vendor"`
 	Record Record `json:"record"`
 }
 
 // Record has what tests and the judge of a run look at, of every source.
 type Record struct {
+	Time time.Time `json:"time"`
 	// Kind is what happened on the phone or in the app.
 	Kind string `json:"kind"`
 	// ID and Key are the push and the identity under which it shows.
@@ -36,7 +40,10 @@ type Record struct {
 		Reason  string `json:"reason"`
 	} `json:"result"`
 
-	// Of a request to the push service.
+	// Removed counts alerts that were taken off the screen at once.
+	Removed int `json:"removed"`
+
+	// Of a request to a push service.
 	APNsID     string          `json:"apns_id"`
 	CollapseID string          `json:"collapse_id"`
 	Status     int             `json:"status"`

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// Phones is a beckon-phones program: a strict APNs and emulated iPhones, in a
-// process that outlives the server's.
+// Phones is a beckon-phones program: strict stand-ins for APNs and FCM and
+// emulated phones, in a process that outlives the server's.
 type Phones struct {
 	t       testing.TB
 	Process *Process
@@ -22,13 +22,13 @@ type Phones struct {
 	Config, Control, LogFile string
 }
 
-// StartPhones starts one phone named "phone" and waits until it is ready.
+// StartPhones starts one iPhone named "phone" and waits until it is ready.
 func StartPhones(t testing.TB, bin Binaries, args ...string) *Phones {
 	t.Helper()
 	dir := t.TempDir()
 	p := &Phones{t: t, LogFile: filepath.Join(dir, "phones.log")}
 	p.Process = Start(t, nil, bin.Phones, append([]string{
-		"run", "--dir", filepath.Join(dir, "phones"), "--listen", "127.0.0.1:0", "--json", "--log", p.LogFile,
+		"run", "--dir", filepath.Join(dir, "phones"), "--listen", "127.0.0.1:0", "--json", "--log", p.LogFile, "--phones", "phone",
 	}, args...)...)
 	line := p.Process.Expect(`(?m)^(\{.*"event":"ready".*\})$`)[1]
 	var ready struct{ Config, Control string }

@@ -245,7 +245,7 @@ func (stateCommand) Run(c call) error {
 		if p.Paired {
 			about = p.Installation + " at " + p.Server
 		}
-		fmt.Fprintf(&b, "%s  %s  badge %d\n", p.Name, about, p.Badge)
+		fmt.Fprintf(&b, "%s  %s  badge %d\n", called(p.Name, p.Vendor), about, p.Badge)
 		for _, a := range p.Screen {
 			fmt.Fprintf(&b, "%s\n  key %s\n", draw(a, nil), a.Key)
 		}

@@ -27,6 +27,7 @@ type pairing struct {
 // phoneState is a phone in /state.
 type phoneState struct {
 	Name         string        `json:"name"`
+	Vendor       phone.Vendor  `json:"vendor"`
 	Paired       bool          `json:"paired"`
 	Server       string        `json:"server,omitempty"`
 	Account      string        `json:"account,omitempty"`
@@ -128,7 +129,7 @@ func (h *host) state() map[string][]phoneState {
 		u := h.phones[name]
 		s := u.app.State()
 		out = append(out, phoneState{
-			Name: name, Paired: s.Paired(), Server: s.Server, Account: s.Account, Installation: s.Installation,
+			Name: name, Vendor: u.vendor, Paired: s.Paired(), Server: s.Server, Account: s.Account, Installation: s.Installation,
 			Auto: u.app.Auto(), Fault: u.app.Fault(),
 			Badge: u.device.Badge(u.topic), Rings: u.device.Rings(u.topic), Screen: u.app.Screen(),
 		})

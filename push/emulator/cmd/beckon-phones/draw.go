@@ -16,7 +16,7 @@ const width = 56
 // it from another terminal.
 func draw(a phone.Alert, commands []string) string {
 	var b strings.Builder
-	head := " " + a.Phone + " "
+	head := " " + called(a.Phone, a.Vendor) + " "
 	if a.Badge > 0 {
 		head += fmt.Sprintf("· badge %d ", a.Badge)
 	}
@@ -67,21 +67,31 @@ func (h *host) tapCommand(a phone.Alert) []string {
 	return out
 }
 
+// called names a phone together with who calls it.
+func called(name string, v phone.Vendor) string {
+	if v == phone.FCM {
+		return name + " (FCM)"
+	}
+	return name + " (APNs)"
+}
+
 // describe says in one line what a person would notice; "" for nothing.
 func describe(e phone.Event) string {
 	switch e.Kind {
 	case phone.Offered:
-		return e.Phone + ": waits for its digits to be typed on the other device"
+		return "waits for its digits to be typed on the other device"
 	case phone.Paired:
-		return e.Phone + ": paired"
+		return "paired"
 	case phone.Unpaired:
-		return e.Phone + ": the server has ended this installation (" + e.Error + ")"
+		return "the server has ended this installation (" + e.Error + ")"
 	case phone.Dropped:
-		return e.Phone + ": dropped a push (" + e.Error + ")"
+		return "dropped a push (" + e.Error + ")"
+	case phone.Withdrawn:
+		return "what it showed is settled elsewhere: the alert is gone"
 	case phone.Tapped, phone.Answered:
-		return e.Phone + ": " + e.Action + " → " + outcome(e)
+		return e.Action + " → " + outcome(e)
 	case phone.Failed:
-		return e.Phone + ": " + plain(e.Error)
+		return plain(e.Error)
 	default:
 		return ""
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/hex"
@@ -19,9 +20,11 @@ import (
 	"time"
 
 	"github.com/beckon-dev/beckon/push/emulator/apns"
+	"github.com/beckon-dev/beckon/push/emulator/cmd/beckon-phones/phone"
+	"github.com/beckon-dev/beckon/push/emulator/fcm"
 )
 
-// folder is what outlives the process: the vendor's keys and addresses, so that a
+// folder is what outlives the process: the vendors' keys and addresses, so that a
 // server that runs on need not be told anything new, and the phones.
 type folder string
 
@@ -33,7 +36,14 @@ const (
 	teamID = "EMULATOR01"
 )
 
-// settings is apns.json: a configuration file of beckond.
+// Names of files that the server reads.
+const (
+	configName   = "server.json"
+	providerName = "provider.p8"
+	accountName  = "service-account.json"
+)
+
+// settings is server.json: a configuration file of beckond.
 type settings struct {
 	KeyFile        string   `json:"apns_key_file"`
 	KeyID          string   `json:"apns_key_id"`
@@ -43,6 +53,14 @@ type settings struct {
 	SandboxHost    string   `json:"apns_sandbox_host"`
 	ProductionHost string   `json:"apns_production_host"`
 	CAFile         string   `json:"apns_ca_file"`
+
+	FCMAccountFile string   `json:"fcm_account_file"`
+	FCMProject     string   `json:"fcm_project"`
+	FCMApp         string   `json:"fcm_app"`
+	FCMPackages    []string `json:"fcm_packages"`
+	FCMEndpoint    string   `json:"fcm_endpoint"`
+	FCMTokenURI    string   `json:"fcm_token_uri"`
+	FCMCAFile      string   `json:"fcm_ca_file"`
 }
 
 func openFolder(dir string) (folder, error) {
@@ -59,7 +77,7 @@ func openFolder(dir string) (folder, error) {
 // settings reads what an earlier run wrote; an empty one if there was none.
 func (f folder) settings() (settings, error) {
 	var s settings
-	raw, err := os.ReadFile(f.file("apns.json"))
+	raw, err := os.ReadFile(f.file(configName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil
 	}
@@ -83,7 +101,7 @@ func (f folder) write(s settings) error {
 	if err != nil {
 		return err
 	}
-	return f.put("apns.json", append(raw, '\n'))
+	return f.put(configName, append(raw, '\n'))
 }
 
 // put writes a file that is either there whole or not at all.
@@ -100,7 +118,7 @@ func (f folder) has(name string) bool {
 	return err == nil
 }
 
-// authority makes sure that there is a CA for the emulator to sign with.
+// authority makes sure that there is a CA for the emulators to sign with.
 func (f folder) authority() (certFile, keyFile string, err error) {
 	certFile, keyFile = f.file("ca.pem"), f.file("ca-key.pem")
 	if f.has("ca.pem") && f.has("ca-key.pem") {
@@ -112,7 +130,7 @@ func (f folder) authority() (certFile, keyFile string, err error) {
 	}
 	now := time.Now()
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: "APNs emulator CA"},
+		SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: "push emulator CA"},
 		NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(10, 0, 0),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
@@ -133,7 +151,7 @@ func (f folder) authority() (certFile, keyFile string, err error) {
 // providerKey makes sure that there is a key file for the server and gives its
 // public side to register.
 func (f folder) providerKey() (apns.Key, error) {
-	const name = "provider.p8"
+	const name = providerName
 	if !f.has(name) {
 		key, p8, err := apns.NewProviderKey(keyID, teamID)
 		if err != nil {
@@ -145,31 +163,93 @@ func (f folder) providerKey() (apns.Key, error) {
 	if err != nil {
 		return apns.Key{}, err
 	}
-	block, _ := pem.Decode(raw)
-	if block == nil {
-		return apns.Key{}, fmt.Errorf("%s: no PEM block", name)
-	}
-	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	private, err := parsePEM[*ecdsa.PrivateKey](name, raw)
 	if err != nil {
-		return apns.Key{}, fmt.Errorf("%s: %w", name, err)
-	}
-	private, ok := parsed.(*ecdsa.PrivateKey)
-	if !ok {
-		return apns.Key{}, fmt.Errorf("%s: not an EC key", name)
+		return apns.Key{}, err
 	}
 	return apns.Key{ID: keyID, TeamID: teamID, Public: &private.PublicKey}, nil
 }
 
-// deviceToken is the address that Apple gave to a phone; it stays the same.
-func (f folder) deviceToken(phone string) (string, error) {
-	name := filepath.Join("phones", phone+".token")
+func parsePEM[K any](name string, raw []byte) (key K, err error) {
+	block, _ := pem.Decode(raw)
+	if block == nil {
+		return key, fmt.Errorf("%s: no PEM block", name)
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return key, fmt.Errorf("%s: %w", name, err)
+	}
+	key, ok := parsed.(K)
+	if !ok {
+		return key, fmt.Errorf("%s: not a key of the kind this vendor has", name)
+	}
+	return key, nil
+}
+
+// serviceAccount makes sure that there is an account for the server and that the
+// emulator knows it. The file is written anew each time, as it names the token
+// endpoint.
+func (f folder) serviceAccount(s *fcm.Server) error {
+	account, key, err := f.knownAccount()
+	if err != nil {
+		return err
+	}
+	if key == nil {
+		if account, key, err = fcm.NewServiceAccount(fcm.DefaultProject); err != nil {
+			return err
+		}
+	}
+	if err := s.RegisterAccount(account); err != nil {
+		return err
+	}
+	raw, err := s.Credentials(account, key)
+	if err != nil {
+		return err
+	}
+	return f.put(accountName, raw)
+}
+
+// knownAccount reads the account of an earlier run; no key if there was none.
+func (f folder) knownAccount() (fcm.ServiceAccount, *rsa.PrivateKey, error) {
+	var file struct {
+		Email   string `json:"client_email"`
+		KeyID   string `json:"private_key_id"`
+		Project string `json:"project_id"`
+		Key     string `json:"private_key"`
+	}
+	raw, err := os.ReadFile(f.file(accountName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fcm.ServiceAccount{}, nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &file)
+	}
+	if err != nil {
+		return fcm.ServiceAccount{}, nil, err
+	}
+	key, err := parsePEM[*rsa.PrivateKey](accountName, []byte(file.Key))
+	if err != nil {
+		return fcm.ServiceAccount{}, nil, err
+	}
+	return fcm.ServiceAccount{Email: file.Email, KeyID: file.KeyID, Project: file.Project, Public: &key.PublicKey}, key, nil
+}
+
+// deviceToken is the address that the vendor gave to a phone; it stays the same.
+func (f folder) deviceToken(m model) (string, error) {
+	name := filepath.Join("phones", m.name+".token")
+	if m.vendor == phone.FCM {
+		name = filepath.Join("phones", m.name+".fcm-token")
+	}
 	if raw, err := os.ReadFile(f.file(name)); err == nil {
 		return string(raw), nil
 	}
-	raw := make([]byte, 32)
-	if _, err := rand.Read(raw); err != nil {
-		return "", err
+	token := fcm.NewToken()
+	if m.vendor == phone.APNs {
+		raw := make([]byte, 32)
+		if _, err := rand.Read(raw); err != nil {
+			return "", err
+		}
+		token = hex.EncodeToString(raw)
 	}
-	token := hex.EncodeToString(raw)
 	return token, os.WriteFile(f.file(name), []byte(token), 0o600)
 }

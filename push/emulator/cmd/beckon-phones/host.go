@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,9 +10,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -21,6 +17,7 @@ import (
 	"github.com/beckon-dev/beckon/push/emulator/apns"
 	"github.com/beckon-dev/beckon/push/emulator/cmd/beckon-phones/phone"
 	"github.com/beckon-dev/beckon/push/emulator/device"
+	"github.com/beckon-dev/beckon/push/emulator/fcm"
 	"github.com/beckon-dev/beckon/push/emulator/journal"
 )
 
@@ -28,13 +25,13 @@ import (
 var errUsage = errors.New("usage")
 
 type runCommand struct {
-	Dir        string `default:"phones-data"                                                                       help:"Folder for keys, phones and apns.json."                                            type:"path"`
-	Phones     string `default:"1"                                                                                 help:"How many phones, or their names separated by commas."`
+	Dir        string `default:"phones-data"                                                                       help:"Folder for keys, phones and server.json." type:"path"`
+	Phones     string `default:"iphone,pixel:android" help:"Names of the phones separated by commas, each an iPhone or, with :android after it, an Android phone; or how many iPhones."`
 	Auto       string `default:"none"                                                                              enum:"approve,deny,none"                                                                 help:"Button that the phones tap by themselves: approve, deny or none."`
 	Log        string `help:"File that gets a JSON line for every request and everything the phones do, appended." type:"path"`
-	Topic      string `default:"dev.beckon.phone"                                                                  help:"Bundle id of the app."`
+	Topic      string `default:"dev.beckon.phone"                                                                  help:"Bundle id and package name of the app."`
 	App        string `default:"beckon"                                                                            help:"Id of the app in the server's configuration."`
-	Production bool   `help:"Give the phones addresses of the production host instead of the sandbox."`
+	Production bool   `help:"Give the iPhones addresses of Apple's production host instead of the sandbox."`
 	Fault      string `default:"none"                                                                              help:"Make all phones misbehave: wrong-key, replay, wrong-verb, forged-token, no-proof."`
 }
 
@@ -42,6 +39,7 @@ type runCommand struct {
 type entry struct {
 	Source string          `json:"source"`
 	Phone  string          `json:"phone,omitempty"`
+	Vendor phone.Vendor    `json:"vendor,omitempty"`
 	Record json.RawMessage `json:"record"`
 }
 
@@ -54,6 +52,7 @@ type host struct {
 	json   bool
 	log    *journal.Journal[entry]
 	apns   *apns.Server
+	fcm    *fcm.Server
 	order  []string
 	phones map[string]*unit
 	// ctx ends when the program does; running are the goroutines that use it.
@@ -69,6 +68,7 @@ type unit struct {
 	device *device.Device
 	app    *phone.App
 	topic  string
+	vendor phone.Vendor
 
 	mu      sync.Mutex
 	pairing *pairing
@@ -76,7 +76,7 @@ type unit struct {
 
 // Run serves until a signal.
 func (r *runCommand) Run(c call) (err error) {
-	names, err := phoneNames(r.Phones)
+	models, err := parsePhones(r.Phones)
 	if err != nil {
 		return err
 	}
@@ -101,33 +101,10 @@ func (r *runCommand) Run(c call) (err error) {
 	defer func() { err = errors.Join(err, h.log.Err()) }()
 	defer h.close()
 	defer cancel()
-	if err := h.open(r, names, fault); err != nil {
+	if err := h.open(r, models, fault); err != nil {
 		return err
 	}
 	return h.serve(r)
-}
-
-func phoneNames(arg string) ([]string, error) {
-	if n, err := strconv.Atoi(arg); err == nil {
-		if n < 1 || n > 1000 {
-			return nil, fmt.Errorf("%w: --phones is 1 to 1000, or names", errUsage)
-		}
-		if n == 1 {
-			return []string{"phone"}, nil
-		}
-		var names []string
-		for i := range n {
-			names = append(names, fmt.Sprintf("phone-%d", i+1))
-		}
-		return names, nil
-	}
-	names := strings.Split(arg, ",")
-	for i, name := range names {
-		if !regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`).MatchString(name) || slices.Contains(names[:i], name) {
-			return nil, fmt.Errorf("%w: --phones: a name is lower-case letters, digits and -, and stands once", errUsage)
-		}
-	}
-	return names, nil
 }
 
 func parseFault(name string) (phone.Fault, error) {
@@ -150,98 +127,16 @@ func parseAuto(name string) (string, error) {
 	return "", fmt.Errorf("%w: a button is approve or deny, or none", errUsage)
 }
 
-// source gives a writer that files the JSON lines of one part in the log.
-func (h *host) source(source, name string) io.Writer { return lines{h.log, source, name} }
-
-type lines struct {
-	log           *journal.Journal[entry]
-	source, phone string
-}
-
-// Write takes one line: journals write entry by entry.
-func (l lines) Write(line []byte) (int, error) {
-	l.log.Append(entry{Source: l.source, Phone: l.phone, Record: bytes.TrimSpace(bytes.Clone(line))})
-	return len(line), nil
-}
-
-// open starts the push service on the addresses it had before, then the phones,
-// and tells the server by apns.json.
-func (h *host) open(r *runCommand, names []string, fault phone.Fault) error {
-	dir, err := openFolder(r.Dir)
-	if err != nil {
-		return err
-	}
-	before, err := dir.settings()
-	if err != nil {
-		return err
-	}
-	certFile, keyFile, err := dir.authority()
-	if err != nil {
-		return err
-	}
-	key, err := dir.providerKey()
-	if err != nil {
-		return err
-	}
-	h.apns, err = apns.Start(h.ctx, apns.Config{
-		SandboxAddr: address(before.SandboxHost), ProductionAddr: address(before.ProductionHost),
-		CACertFile: certFile, CAKeyFile: keyFile, Log: h.source("apns", ""), Keep: keep,
-	})
-	if err != nil {
-		return err
-	}
-	if err := h.apns.RegisterKey(key); err != nil {
-		return err
-	}
-	for _, name := range names {
-		if err := h.add(dir, r, name, fault); err != nil {
-			return err
-		}
-	}
-	return dir.write(settings{
-		KeyFile: dir.file("provider.p8"), KeyID: keyID, TeamID: teamID, App: r.App, Topics: []string{r.Topic},
-		SandboxHost: h.apns.URL(apns.Sandbox), ProductionHost: h.apns.URL(apns.Production), CAFile: certFile,
-	})
-}
-
-func (h *host) add(dir folder, r *runCommand, name string, fault phone.Fault) error {
-	token, err := dir.deviceToken(name)
-	if err != nil {
-		return err
-	}
-	auto, err := parseAuto(r.Auto)
-	if err != nil {
-		return err
-	}
-	u := &unit{topic: r.Topic, device: device.New(device.Config{Name: name, Log: h.source("phone", name), Keep: keep})}
-	u.app, err = phone.New(phone.Config{
-		Device: u.device, Store: phone.File(dir.file(filepath.Join("phones", name+".json"))),
-		Topic: r.Topic, DeviceToken: token, Production: r.Production, AppID: r.App, Auto: auto,
-		Observe: h.showAlert, Record: h.recordApp,
-	})
-	if err != nil {
-		u.device.Close()
-		return err
-	}
-	u.app.SetFault(fault)
-	h.phones[name] = u
-	h.order = append(h.order, name)
-	env := apns.Sandbox
-	if r.Production {
-		env = apns.Production
-	}
-	return h.apns.AddDevice(apns.Registration{Token: token, Topic: r.Topic, Env: env, Phone: u.device})
-}
-
 // recordApp files what an app did, and prints what a person would notice.
 func (h *host) recordApp(e phone.Event) {
 	raw, err := json.Marshal(e)
 	if err != nil {
 		return // plain fields
 	}
-	h.log.Append(entry{Source: "app", Phone: e.Phone, Record: raw})
+	vendor := h.phones[e.Phone].vendor
+	h.log.Append(entry{Source: "app", Phone: e.Phone, Vendor: vendor, Record: raw})
 	if text := describe(e); text != "" && !h.json {
-		h.print(text)
+		h.print(called(e.Phone, vendor) + ": " + text)
 	}
 }
 
@@ -282,10 +177,28 @@ func (h *host) serve(r *runCommand) error {
 	h.listen = l.Addr().String()
 	srv := &http.Server{Handler: h.handler(), ReadHeaderTimeout: 5 * time.Second, BaseContext: func(net.Listener) context.Context { return h.ctx }}
 	h.running.Go(func() { _ = srv.Serve(l) })
+	h.running.Go(h.tick)
 	h.resume()
 	h.ready(r)
 	<-h.ctx.Done()
 	return srv.Close()
+}
+
+// tick lets the phones do what falls due by the clock alone: what the vendors
+// stored or held back for them.
+func (h *host) tick() {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-h.ctx.Done():
+			return
+		case <-ticker.C:
+			for _, u := range h.phones {
+				u.device.Tick()
+			}
+		}
+	}
 }
 
 // resume lets phones that were paired before register again, as apps do when they
@@ -313,15 +226,19 @@ func (h *host) ready(r *runCommand) {
 	if err != nil {
 		dir = r.Dir
 	}
-	config := filepath.Join(dir, "apns.json")
+	config := filepath.Join(dir, configName)
 	if h.json {
 		h.print(jsonLine(map[string]any{
 			"event": "ready", "control": h.listen, "config": config, "phones": h.order,
-			"sandbox": h.apns.URL(apns.Sandbox), "production": h.apns.URL(apns.Production),
+			"sandbox": h.apns.URL(apns.Sandbox), "production": h.apns.URL(apns.Production), "fcm": h.fcm.URL(),
 		}))
 		return
 	}
-	h.print(fmt.Sprintf("phones: %s\ncontrol: %s\nserver: beckond --config %s", strings.Join(h.order, ", "), h.listen, config))
+	var names []string
+	for _, name := range h.order {
+		names = append(names, called(name, h.phones[name].vendor))
+	}
+	h.print(fmt.Sprintf("phones: %s\ncontrol: %s\nserver: beckond --config %s", strings.Join(names, ", "), h.listen, config))
 }
 
 // close ends everything from the outside in: no more pushes, then no more
@@ -329,6 +246,9 @@ func (h *host) ready(r *runCommand) {
 func (h *host) close() {
 	if h.apns != nil {
 		h.apns.Close()
+	}
+	if h.fcm != nil {
+		h.fcm.Close()
 	}
 	for _, u := range h.phones {
 		u.device.Close()

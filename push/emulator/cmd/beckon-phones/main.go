@@ -1,7 +1,7 @@
-// Command beckon-phones runs a strict stand-in for Apple's push service and
-// emulated iPhones with a Beckon app, in a process of its own: a server is pointed
-// at it as it would be at Apple, and what a phone would show appears in the
-// terminal. The same program is the finger that taps.
+// Command beckon-phones runs strict stand-ins for Apple's and Google's push
+// services and emulated phones with a Beckon app, in a process of its own: a server
+// is pointed at it as it would be at the vendors, and what a phone would show
+// appears in the terminal. The same program is the finger that taps.
 package main
 
 import (
@@ -28,7 +28,7 @@ type commandLine struct {
 	Listen string `default:"127.0.0.1:8421"                    env:"BECKON_PHONES" help:"Control address on this machine: where the program listens and the other commands find it."`
 	JSON   bool   `help:"Print JSON, one line for each thing." name:"json"`
 
-	Run    runCommand    `cmd:"" default:"withargs"                                                                                         help:"Run the push service and the phones (the default)."`
+	Run    runCommand    `cmd:"" default:"withargs"                                                                                         help:"Run the push services and the phones (the default)."`
 	Pair   pairCommand   `cmd:"" help:"Pair a phone: type the code that another device shows; type the digits printed here on that device."`
 	Tap    tapCommand    `cmd:"" help:"Tap a button on a phone's lock screen."`
 	Open   openCommand   `cmd:"" help:"Open an alert in the app and print what it shows."`
@@ -37,20 +37,21 @@ type commandLine struct {
 	Auto   autoCommand   `cmd:"" help:"Choose the button that a phone taps by itself."`
 	Fault  faultCommand  `cmd:"" help:"Make a phone misbehave, to see a server refuse it."`
 	State  stateCommand  `cmd:"" help:"Print the phones and what is on their screens."`
-	Log    logCommand    `cmd:"" help:"Print every request to the push service and everything the phones did."`
+	Log    logCommand    `cmd:"" help:"Print every request to the push services and everything the phones did."`
 }
 
-const description = `A strict stand-in for Apple's push service with emulated iPhones.
+const description = `Strict stand-ins for Apple's and Google's push services with emulated phones.
 
-The folder given by --dir gets apns.json, a configuration for the server
-(beckond --config DIR/apns.json), before the control address answers. It also
+The folder given by --dir gets server.json, a configuration for the server
+(beckond --config DIR/server.json), before the control address answers. It also
 keeps the phones: a restart leaves them paired, under the same addresses.
 
 The control address speaks JSON over HTTP, to this machine only:
 
   GET  /state                                phones, screens, badges
-  GET  /log?from=N[&follow=1]                JSON lines {source, phone, record}; source is
-                                             apns (a request), phone (the screen) or app
+  GET  /log?from=N[&follow=1]                JSON lines {source, phone, vendor, record}; source
+                                             is apns or fcm (a request), phone (the screen)
+                                             or app
   POST /phones/NAME/pair   {server, code, ca}  answers {digits}; then
   GET  /phones/NAME/pair                     waits: {paired, account, installation}
   POST /phones/NAME/tap    {action, key, wait} answers {result, counted}

@@ -10,8 +10,10 @@ import (
 	"encoding/pem"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -90,7 +92,7 @@ func (p *program) ask(args ...string) (code int, out string) {
 	return code, text.String() + problem.String()
 }
 
-// push sends an alert to a phone as a server configured by apns.json would.
+// push sends an alert to a phone as a server configured by server.json would.
 func (p *program) push(token, payload string) *http.Response {
 	p.t.Helper()
 	raw, err := os.ReadFile(p.config.KeyFile)
@@ -102,12 +104,6 @@ func (p *program) push(token, payload string) *http.Response {
 	claims.Header["kid"] = p.config.KeyID
 	bearer, err := claims.SignedString(key)
 	check(p.t, err)
-	ca, err := os.ReadFile(p.config.CAFile)
-	check(p.t, err)
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(ca)
-	tr := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
-	defer tr.CloseIdleConnections()
 	req, err := http.NewRequestWithContext(p.t.Context(), http.MethodPost, p.config.SandboxHost+"/3/device/"+token, strings.NewReader(payload))
 	check(p.t, err)
 	for name, value := range map[string]string{
@@ -115,7 +111,7 @@ func (p *program) push(token, payload string) *http.Response {
 	} {
 		req.Header.Set(name, value)
 	}
-	res, err := (&http.Client{Transport: tr}).Do(req)
+	res, err := p.trusting(p.config.CAFile).Do(req)
 	check(p.t, err)
 	_, err = io.Copy(io.Discard, res.Body)
 	check(p.t, err)
@@ -123,10 +119,68 @@ func (p *program) push(token, payload string) *http.Response {
 	return res
 }
 
+// message sends a data message to a phone as a server with a service account would.
+func (p *program) message(account []byte, token string, data map[string]string) *http.Response {
+	p.t.Helper()
+	client := p.trusting(p.config.FCMCAFile)
+	body, err := json.Marshal(map[string]any{"message": map[string]any{"token": token, "data": data}})
+	check(p.t, err)
+	target := p.config.FCMEndpoint + "/projects/" + p.config.FCMProject + "/messages:send"
+	req, err := http.NewRequestWithContext(p.t.Context(), http.MethodPost, target, bytes.NewReader(body))
+	check(p.t, err)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+p.access(client, account))
+	res, err := client.Do(req)
+	check(p.t, err)
+	check(p.t, res.Body.Close())
+	return res
+}
+
+// access asks for an access token with a service account's file.
+func (p *program) access(client *http.Client, account []byte) string {
+	p.t.Helper()
+	var file struct {
+		Email string `json:"client_email"`
+		Key   string `json:"private_key"`
+	}
+	check(p.t, json.Unmarshal(account, &file))
+	key, err := jwt.ParseRSAPrivateKeyFromPEM([]byte(file.Key))
+	check(p.t, err)
+	now := time.Now().Unix()
+	assertion, err := jwt.NewWithClaims(jwt.SigningMethodRS256, jwt.MapClaims{
+		"iss": file.Email, "aud": p.config.FCMTokenURI, "scope": "https://www.googleapis.com/auth/firebase.messaging", "iat": now, "exp": now + 3600,
+	}).SignedString(key)
+	check(p.t, err)
+	form := url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:jwt-bearer"}, "assertion": {assertion}}
+	req, err := http.NewRequestWithContext(p.t.Context(), http.MethodPost, p.config.FCMTokenURI, strings.NewReader(form.Encode()))
+	check(p.t, err)
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	res, err := client.Do(req)
+	check(p.t, err)
+	var granted struct {
+		Token string `json:"access_token"`
+	}
+	check(p.t, json.NewDecoder(res.Body).Decode(&granted))
+	check(p.t, res.Body.Close())
+	return granted.Token
+}
+
+// trusting is a client with a CA file's roots.
+func (p *program) trusting(caFile string) *http.Client {
+	p.t.Helper()
+	ca, err := os.ReadFile(caFile)
+	check(p.t, err)
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca)
+	tr := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
+	p.t.Cleanup(tr.CloseIdleConnections)
+	return &http.Client{Transport: tr}
+}
+
 func TestRun_WritesTheConfigurationAndSurvivesARestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	p := start(t, dir, "--phones", "anna,ben")
+	p := start(t, dir, "--phones", "anna,ben:android")
 	if p.config.App != "beckon" || p.config.SandboxHost == p.config.ProductionHost || !filepath.IsAbs(p.config.CAFile) {
 		t.Errorf("wrote %+v", p.config)
 	}
@@ -135,12 +189,20 @@ func TestRun_WritesTheConfigurationAndSurvivesARestart(t *testing.T) {
 	if code := p.stop(); code != 0 {
 		t.Errorf("exit %d", code)
 	}
-	again := start(t, dir, "--phones", "anna,ben")
+	account, err := os.ReadFile(p.config.FCMAccountFile)
+	check(t, err)
+	ben, err := os.ReadFile(filepath.Join(dir, "phones", "ben.fcm-token"))
+	check(t, err)
+	again := start(t, dir, "--phones", "anna,ben:android")
 	if diff := cmp.Diff(p.config, again.config); diff != "" {
 		t.Error(diff)
 	}
 	if res := again.push(string(token), `{"aps":{"alert":{"title":"t"}}}`); res.StatusCode != http.StatusOK {
 		t.Errorf("a push to the address of before: %s", res.Status)
+	}
+	// A server that runs on has the account of before.
+	if res := again.message(account, string(ben), map[string]string{"beckon": "{}"}); res.StatusCode != http.StatusOK {
+		t.Errorf("a message to the address of before: %s", res.Status)
 	}
 }
 
@@ -196,19 +258,62 @@ func TestRun_LogsRequestsScreensAndApps(t *testing.T) {
 	}
 }
 
+func TestRun_LogsTheOtherVendor(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := start(t, dir, "--phones", "ben:android")
+	token, err := os.ReadFile(filepath.Join(dir, "phones", "ben.fcm-token"))
+	check(t, err)
+	account, err := os.ReadFile(p.config.FCMAccountFile)
+	check(t, err)
+	if res := p.message(account, string(token), map[string]string{"title": "For somebody else", "tag": "x", "beckon": `{"v":1,"account":"other"}`}); res.StatusCode != http.StatusOK {
+		t.Fatal(res.Status)
+	}
+	follow, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r, w := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(follow, []string{"--listen", p.control, "log", "--follow"}, w, w)
+		_ = w.Close()
+	}()
+	var got []string
+	for lines := bufio.NewScanner(r); lines.Scan(); {
+		var e struct {
+			Source, Phone, Vendor string
+			Record                struct{ Kind, Endpoint string }
+		}
+		check(t, json.Unmarshal(lines.Bytes(), &e))
+		got = append(got, strings.Join([]string{e.Source, e.Phone, e.Vendor, e.Record.Endpoint + e.Record.Kind}, " "))
+		if len(got) == 4 {
+			break
+		}
+	}
+	cancel()
+	_ = r.Close()
+	<-ended
+	slices.Sort(got) // a phone is handed its message before the request is on record
+	want := []string{"app ben fcm dropped", "fcm   send", "fcm   token", "phone ben fcm received"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestCommands_AgainstARunningProgram(t *testing.T) {
 	t.Parallel()
-	p := start(t, t.TempDir(), "--phones", "anna", "--auto", "approve", "--fault", "wrong-key")
+	p := start(t, t.TempDir(), "--phones", "anna,ben:android", "--auto", "approve", "--fault", "wrong-key")
 	for _, c := range []struct {
 		args []string
 		code int
 		want string
 	}{
-		{[]string{"state"}, 0, "anna  not paired  badge 0"},
+		{[]string{"state"}, 0, "anna (APNs)  not paired  badge 0"},
+		{[]string{"state"}, 0, "ben (FCM)  not paired  badge 0"},
 		{[]string{"--json", "state"}, 0, `"auto":"approve","fault":"wrong-key"`},
 		{[]string{"auto", "anna", "none"}, 0, "none"},
 		{[]string{"fault", "anna", "none"}, 0, "none"},
-		{[]string{"--json", "state"}, 0, `"paired":false,"badge":0`},
+		{[]string{"--json", "state"}, 0, `"name":"anna","vendor":"apns","paired":false,"badge":0`},
+		{[]string{"--json", "state"}, 0, `"name":"ben","vendor":"fcm","paired":false,"auto":"approve"`},
 		{[]string{"fault", "anna", "lazy"}, 1, "no fault"},
 		{[]string{"tap", "anna", "approve"}, 1, "no such alert"},
 		{[]string{"tap", "anna", "approve", "--wait", "soon"}, 1, "wait"},
@@ -230,7 +335,7 @@ func TestCommands_AgainstARunningProgram(t *testing.T) {
 func TestRun_RefusesWhatMakesNoSense(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
-		{"--phones", "0"}, {"--phones", "Anna"}, {"--phones", "a,a"}, {"--auto", "maybe"}, {"--fault", "lazy"},
+		{"--phones", "0"}, {"--phones", "Anna"}, {"--phones", "a,a"}, {"--phones", "a,a:android"}, {"--phones", "a:windows"}, {"--auto", "maybe"}, {"--fault", "lazy"},
 	} {
 		var out bytes.Buffer
 		if code := run(t.Context(), append([]string{"--dir", t.TempDir()}, args...), &out, &out); code != 2 {
@@ -245,7 +350,7 @@ func TestRun_RefusesWhatMakesNoSense(t *testing.T) {
 
 func TestControl_KeepsWebPagesOut(t *testing.T) {
 	t.Parallel()
-	p := start(t, t.TempDir())
+	p := start(t, t.TempDir(), "--phones", "phone")
 	for name, change := range map[string]func(*http.Request){
 		"another origin":   func(r *http.Request) { r.Header.Set("Origin", "https://example.com") },
 		"a form":           func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") },
@@ -273,11 +378,11 @@ func TestControl_KeepsWebPagesOut(t *testing.T) {
 func TestDraw_LooksLikeALockScreen(t *testing.T) {
 	t.Parallel()
 	got := draw(phone.Alert{
-		Phone: "anna", Title: "Builder needs a decision", Badge: 2, Buttons: []string{"approve", "deny"},
+		Phone: "anna", Vendor: phone.FCM, Title: "Builder needs a decision", Badge: 2, Buttons: []string{"approve", "deny"},
 		Body: "Write the report?\nname: a-very-long-name-without-any-space-in-it-that-goes-on-and-on.txt\nevil\x1b[2Jtext",
 	}, []string{"beckon-phones tap anna approve"})
 	want := `
-╭─ anna · badge 2 ───────────────────────────────────────╮
+╭─ anna (FCM) · badge 2 ─────────────────────────────────╮
 │ Beckon                                                 │
 │ Builder needs a decision                               │
 │   Write the report?                                    │
