@@ -76,12 +76,11 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 }
 
 func (s *Server) open(ctx context.Context) error {
-	var err error
-	if s.store, err = openStore(ctx, s.cfg); err != nil {
-		return err
-	}
 	keys, err := openKeys(s.cfg)
 	if err != nil {
+		return err
+	}
+	if s.store, err = openStore(ctx, s.cfg, keys); err != nil {
 		return err
 	}
 	issuer, err := newIssuer(s.cfg, s.store, keys)

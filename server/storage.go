@@ -24,11 +24,8 @@ const (
 	keyVersion = 1
 )
 
-// openStore opens the data folder and the store in it.
-func openStore(ctx context.Context, cfg Config) (*store.Store, error) {
-	if err := os.MkdirAll(cfg.Data, folderMode); err != nil {
-		return nil, fmt.Errorf("data folder: %w", err)
-	}
+// openStore opens the store in the data folder and holds it against the keys.
+func openStore(ctx context.Context, cfg Config, keys credential.Keys) (*store.Store, error) {
 	engine := cfg.Engine
 	if engine == nil {
 		var err error
@@ -36,15 +33,25 @@ func openStore(ctx context.Context, cfg Config) (*store.Store, error) {
 			return nil, err
 		}
 	}
-	st, err := store.Open(ctx, engine, store.Config{Clock: cfg.Clock})
+	st, err := store.Open(ctx, engine, store.Config{Clock: cfg.Clock, KeyCheck: keyCheck(keys)})
 	if err != nil {
 		return nil, errors.Join(err, engine.Close())
 	}
 	return st, nil
 }
 
+// ErrNoMaster: there is a database but not its key. A new key would make a
+// server that looks right and knows nobody.
+var ErrNoMaster = errors.New("the data folder has a database but no master.key: put the key back that was backed up apart from it")
+
 // openKeys reads the master key, or makes it on the first start.
 func openKeys(cfg Config) (credential.Keys, error) {
+	if err := os.MkdirAll(cfg.Data, folderMode); err != nil {
+		return credential.Keys{}, fmt.Errorf("data folder: %w", err)
+	}
+	if exists(filepath.Join(cfg.Data, boltstore.FileName)) && !exists(filepath.Join(cfg.Data, masterFile)) {
+		return credential.Keys{}, ErrNoMaster
+	}
 	master, _, err := credential.LoadOrCreateMaster(filepath.Join(cfg.Data, masterFile), rand.Reader)
 	if err != nil {
 		return credential.Keys{}, err
@@ -70,4 +77,18 @@ func newIssuer(cfg Config, st *store.Store, keys credential.Keys) (*auth.Issuer,
 		Tap:    auth.KeyRing{Current: auth.SigningKey{ID: "tap-1", Key: keys.Tap}},
 		Epoch:  st.EpochCount, Now: cfg.Clock, Random: rand.Reader,
 	})
+}
+
+// keyCheck tells one master key from another and nothing else about it.
+func keyCheck(keys credential.Keys) []byte {
+	h := hmac.New(sha256.New, keys.AccountTag.Reveal())
+	h.Write([]byte("beckon/master-check/1"))
+	return h.Sum(nil)
+}
+
+// exists reports whether there is anything under a path; what cannot be looked
+// at is there, so that nothing is made in its place.
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, os.ErrNotExist)
 }

@@ -64,6 +64,7 @@ func refusals() map[string]struct {
 		// Only the start of a server meets these.
 		"store.ErrFormatNewer": {store.ErrFormatNewer, "internal", "INTERNAL"},
 		"store.ErrLocked":      {store.ErrLocked, "internal", "INTERNAL"},
+		"store.ErrForeignKey":  {store.ErrForeignKey, "internal", "INTERNAL"},
 		// Damage is for the operator; it is logged with its types.
 		"store.ErrCorrupt": {store.ErrCorrupt, "internal", "INTERNAL"},
 

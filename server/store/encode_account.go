@@ -41,6 +41,7 @@ func packMeta(v meta) *storagev1.Meta {
 	return &storagev1.Meta{
 		ServerId: v.ServerID,
 		Epochs:   each(v.Epochs, func(e changelog.Epoch) []byte { return e[:] }),
+		KeyCheck: v.KeyCheck,
 	}
 }
 
@@ -53,6 +54,7 @@ func unpackMeta(m *storagev1.Meta, r *reading) meta {
 			}
 			return e
 		}),
+		KeyCheck: m.GetKeyCheck(),
 	}
 }
 

@@ -15,4 +15,7 @@ var (
 	ErrFormatNewer = errors.New("store: data folder has a newer format")
 	// ErrLocked: another process holds the data folder.
 	ErrLocked = errors.New("store: data folder is in use by another process")
+	// ErrForeignKey: the master key is not the one this store was written with;
+	// going on would make credentials, cursors and push tags of another server.
+	ErrForeignKey = errors.New("store: the master key belongs to another store")
 )

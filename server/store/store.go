@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -22,6 +23,8 @@ type Store struct {
 type meta struct {
 	ServerID string
 	Epochs   []changelog.Epoch
+	// KeyCheck tells whether a master key is this store's.
+	KeyCheck []byte
 }
 
 // Config is what a store needs besides its engine.
@@ -30,6 +33,9 @@ type Config struct {
 	Clock func() time.Time
 	// Random makes the server id and epochs; default crypto/rand.
 	Random io.Reader
+	// KeyCheck follows from the master key. The first one shown is kept, and
+	// another is ErrForeignKey; without one nothing is checked.
+	KeyCheck []byte
 }
 
 // Open reads the store's own row, and writes it on first use.
@@ -52,10 +58,20 @@ func Open(ctx context.Context, engine Engine, cfg Config) (*Store, error) {
 	err = engine.Update(ctx, "", func(w Writer) error {
 		var found bool
 		s.meta, found, err = getRow[meta](w, tabMeta, []byte("store"))
-		if err != nil || found {
+		if err != nil {
 			return err
 		}
-		s.meta = meta{ServerID: "srv_" + key, Epochs: []changelog.Epoch{epoch}}
+		if !found {
+			s.meta = meta{ServerID: "srv_" + key, Epochs: []changelog.Epoch{epoch}}
+		}
+		kept := len(s.meta.KeyCheck) > 0
+		if kept && len(cfg.KeyCheck) > 0 && !bytes.Equal(s.meta.KeyCheck, cfg.KeyCheck) {
+			return ErrForeignKey
+		}
+		if found && (kept || len(cfg.KeyCheck) == 0) {
+			return nil
+		}
+		s.meta.KeyCheck = cfg.KeyCheck
 		return putRow(w, tabMeta, []byte("store"), s.meta)
 	})
 	if err != nil {

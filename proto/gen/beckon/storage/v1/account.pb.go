@@ -27,7 +27,10 @@ type Meta struct {
 	// The server that proofs are bound to.
 	ServerId string `protobuf:"bytes,1,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"`
 	// The epochs in order, 16 bytes each; a restore appends one.
-	Epochs        [][]byte `protobuf:"bytes,2,rep,name=epochs,proto3" json:"epochs,omitempty"`
+	Epochs [][]byte `protobuf:"bytes,2,rep,name=epochs,proto3" json:"epochs,omitempty"`
+	// Tells whether a master key is the one this store was written with; says
+	// nothing about the key. Empty until a key was shown.
+	KeyCheck      []byte `protobuf:"bytes,3,opt,name=key_check,json=keyCheck,proto3" json:"key_check,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -72,6 +75,13 @@ func (x *Meta) GetServerId() string {
 func (x *Meta) GetEpochs() [][]byte {
 	if x != nil {
 		return x.Epochs
+	}
+	return nil
+}
+
+func (x *Meta) GetKeyCheck() []byte {
+	if x != nil {
+		return x.KeyCheck
 	}
 	return nil
 }
@@ -418,10 +428,11 @@ var File_beckon_storage_v1_account_proto protoreflect.FileDescriptor
 
 const file_beckon_storage_v1_account_proto_rawDesc = "" +
 	"\n" +
-	"\x1fbeckon/storage/v1/account.proto\x12\x11beckon.storage.v1\x1a\x1ebeckon/storage/v1/header.proto\";\n" +
+	"\x1fbeckon/storage/v1/account.proto\x12\x11beckon.storage.v1\x1a\x1ebeckon/storage/v1/header.proto\"X\n" +
 	"\x04Meta\x12\x1b\n" +
 	"\tserver_id\x18\x01 \x01(\tR\bserverId\x12\x16\n" +
-	"\x06epochs\x18\x02 \x03(\fR\x06epochs\"j\n" +
+	"\x06epochs\x18\x02 \x03(\fR\x06epochs\x12\x1b\n" +
+	"\tkey_check\x18\x03 \x01(\fR\bkeyCheck\"j\n" +
 	"\aAccount\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x18\n" +
 	"\aclaimed\x18\x02 \x01(\bR\aclaimed\x12\x1f\n" +
