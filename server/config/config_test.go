@@ -22,7 +22,7 @@ type commandLine struct {
 func parse(t *testing.T, args ...string) (config.Config, error) {
 	t.Helper()
 	var line commandLine
-	parser, err := kong.New(&line, kong.Configuration(config.File))
+	parser, err := kong.New(&line, config.Options()...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestDefaults(t *testing.T) {
 
 func TestStrength(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "beckon.json")
-	write(t, file, `{"data": "from-file", "log_level": "debug", "limits": "bench", "apns_topics": ["a.b"]}`)
+	write(t, file, `{"data": "from-file", "log_level": "debug", "limits": "bench", "apns_topics": ["a.b"], "apns_senders": 7}`)
 	t.Setenv("BECKON_DATA", "from-env")
 	t.Setenv("BECKON_LIMITS", "default")
 	got, err := parse(t, "--config", file, "--data", "from-flag")
@@ -54,7 +54,7 @@ func TestStrength(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := config.Default("from-flag")
-	want.LogLevel, want.APNs.Topics = slog.LevelDebug, []string{"a.b"}
+	want.LogLevel, want.APNs.Topics, want.APNs.Senders = slog.LevelDebug, []string{"a.b"}, 7
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
