@@ -25,6 +25,7 @@ func TestDemo(t *testing.T) {
 		{"a command that fails", []string{"FAIL=1"}, false},
 		{"a phone that signs with a wrong key", []string{"FAULT=wrong-key"}, false},
 		{"a phone that denies", []string{"TAP=deny"}, false},
+		{"the phone that nobody was to touch", []string{"FINGER=pixel"}, false},
 	} {
 		// One after the other: they share a folder.
 		demo := exec.CommandContext(t.Context(), "bash", ".ci/demo")

@@ -10,7 +10,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -67,7 +69,13 @@ func (c claim) ask(ctx context.Context) told {
 	return told{task: res.GetTask(), decisions: res.GetDecisions(), err: err}
 }
 
-// task waits for the last push of the story, which the server sends after the
+// read is what the phones have written so far.
+func (c claim) read() (story, error) {
+	log, err := stack.ReadLog(c.log)
+	return log, err
+}
+
+// task waits for the last pushes of the story, which the server sends after the
 // command has ended, and returns the one task that all pushes are about.
 func (c claim) task(ctx context.Context) (string, error) {
 	wait, cancel := context.WithTimeout(ctx, 20*time.Second)
@@ -75,50 +83,29 @@ func (c claim) task(ctx context.Context) (string, error) {
 	again := time.NewTicker(100 * time.Millisecond)
 	defer again.Stop()
 	for {
-		log, err := stack.ReadLog(c.log)
+		log, err := c.read()
 		if err != nil {
 			return "", err
 		}
 		id := ""
-		for _, e := range alerts(log) {
+		for _, e := range log.alerts() {
 			if id != "" && id != e.Task {
 				return "", fmt.Errorf("pushes about several tasks")
 			}
 			id = e.Task
 		}
-		if id != "" && len(alerts(log)) >= 2 {
+		if id != "" && log.complete() {
 			return id, nil
 		}
 		select {
 		case <-again.C:
 		case <-wait.Done():
 			if id == "" {
-				return "", fmt.Errorf("no push reached the phone")
+				return "", fmt.Errorf("no push reached a phone")
 			}
 			return id, nil
 		}
 	}
-}
-
-// alerts are the pushes that the phone's app took in.
-func alerts(log []stack.Entry) []stack.Record {
-	var out []stack.Record
-	for _, e := range log {
-		if e.Source == "app" && e.Record.Kind == "arrived" {
-			out = append(out, e.Record)
-		}
-	}
-	return out
-}
-
-func ofKind(log []stack.Entry, source, kind string) []stack.Record {
-	var out []stack.Record
-	for _, e := range log {
-		if e.Source == source && e.Record.Kind == kind {
-			out = append(out, e.Record)
-		}
-	}
-	return out
 }
 
 // verdict is what holds and what does not.
@@ -139,44 +126,56 @@ func (c claim) judge(t told) *verdict {
 		v.addf(false, "the server can be asked: %v", t.err)
 		return v
 	}
-	log, err := stack.ReadLog(c.log)
+	log, err := c.read()
 	if err != nil {
 		v.addf(false, "the log of the phones can be read: %v", err)
 		return v
 	}
 	v.addf(t.task.GetPhase() == v1.TaskPhase_TASK_PHASE_COMPLETED, "the task is completed (it is %s)", word(t.task.GetPhase().String()))
-	kinds := map[string]int{}
-	for _, a := range alerts(log) {
-		kinds[a.Push]++
+	phones := log.paired()
+	v.addf(len(phones) == 2 && phones[tapper] == "apns" && slices.Contains(slices.Collect(maps.Values(phones)), "fcm"),
+		"an iPhone and an Android phone are paired (%v)", phones)
+	for _, phone := range names(phones) {
+		rings, pushes, ok := log.on(phone).rangTwice()
+		v.addf(ok, "%s rang exactly twice, for the question and for the result (%d times; %v)", phone, rings, pushes)
 	}
-	rang := ofKind(log, "phone", "rang")
-	v.addf(len(rang) == 2 && kinds["decision"] == 1 && kinds["result"] == 1,
-		"the phone rang exactly twice, for the question and for the result (%d times; %v)", len(rang), kinds)
 	c.judgeAnswer(v, t, log)
 	text, err := os.ReadFile(c.report)
 	v.addf(err == nil && c.nonce != "" && strings.Contains(string(text), c.nonce), "the report is on disk and contains the nonce (%d bytes)", len(text))
 	return v
 }
 
-// judgeAnswer compares what the server recorded with what the phone did.
-func (c claim) judgeAnswer(v *verdict, t told, log []stack.Entry) {
+// tapper is the phone that answers; the others are not touched.
+const tapper = "iphone"
+
+// judgeAnswer compares what the server recorded with what the phones did.
+func (c claim) judgeAnswer(v *verdict, t told, log story) {
 	if len(t.decisions) != 1 {
 		v.addf(false, "the agent asked once (it asked %d times)", len(t.decisions))
 		return
 	}
 	d := t.decisions[0]
 	a := d.GetAnswer()
-	taps := ofKind(log, "app", "tapped")
+	taps := log.of("app", "tapped")
 	applied := 0
-	for _, r := range taps {
+	for _, r := range log.on(tapper).of("app", "tapped") {
 		if r.Result != nil && r.Result.Outcome == "APPLIED" && r.Decision == d.GetId() && r.Action == "approve" {
 			applied++
 		}
 	}
 	v.addf(d.GetState() == v1.DecisionState_DECISION_STATE_RESOLVED && len(d.GetGrants()) == 1 &&
-		a.GetSurface() == v1.Surface_SURFACE_NOTIFICATION && applied == 1 && len(taps) == 1,
-		"one answer was given, by the phone, as a tap on its lock screen (%d taps, %d applied; the server has %s by %q)",
-		len(taps), applied, word(a.GetSurface().String()), a.GetInstallationLabel())
+		a.GetSurface() == v1.Surface_SURFACE_NOTIFICATION && a.GetInstallationLabel() == tapper && applied == 1 && len(taps) == 1,
+		"one answer was given, by %s, as a tap on its lock screen (%d taps, %d applied; the server has %s by %q)",
+		tapper, len(taps), applied, word(a.GetSurface().String()), a.GetInstallationLabel())
+	for _, phone := range names(log.paired()) {
+		if phone == tapper {
+			continue
+		}
+		there := log.on(phone)
+		gone := there.tookBack(d.GetId(), a.GetAnswerTime().AsTime())
+		v.addf(a != nil && gone && there.touched() == 0,
+			"the question was taken back from %s after the answer, without being touched (%d touches)", phone, there.touched())
+	}
 	v.addf(a.GetDeliverTime() != nil, "the agent acknowledged the answer")
 }
 
