@@ -23,6 +23,8 @@ const (
 	ReasonKillSwitch = "KILL_SWITCH"
 	// ReasonTaskEnded: the task is over.
 	ReasonTaskEnded = "TASK_ENDED"
+	// ReasonKeyReused: the key names another request already.
+	ReasonKeyReused = "KEY_REUSED"
 	// ReasonUnclaimed: nobody owns the server yet.
 	ReasonUnclaimed = "UNCLAIMED"
 	// ReasonRevoked: the credential was good once.

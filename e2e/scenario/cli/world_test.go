@@ -221,7 +221,9 @@ func phoneCommand(ts *testscript.TestScript, _ bool, args []string) {
 	case "claim":
 		w.phone, err = beckon.Claim(ctx, path, w.link, device, beckon.Options{})
 	case "agent": // an agent with its key in the usual place
-		err = w.agent(ctx, filepath.Join(w.dir, "config", "agent.json"))
+		err = w.agent(ctx, filepath.Join(w.dir, "config", "agent.json"), v1.EffectClass_EFFECT_CLASS_IRREVERSIBLE)
+	case "weak-agent": // one that may ask for little
+		err = w.agent(ctx, filepath.Join(w.dir, "weak.json"), v1.EffectClass_EFFECT_CLASS_READ_PRIVATE)
 	case "join": // with the code that a terminal shows; prints digits into a file and waits
 		err = w.join(ctx, ts, path, device, args[1], args[2])
 	case "offer":
@@ -244,6 +246,11 @@ func phoneCommand(ts *testscript.TestScript, _ bool, args []string) {
 		_, err = w.phone.Tasks.StopTask(ctx, &v1.StopTaskRequest{IdempotencyKey: beckon.NewID(), TaskId: w.task(ctx, ts, "RUNNING").GetId(), Reason: "enough"})
 	case "kill-switch-off":
 		_, err = w.phone.Account.SetKillSwitch(ctx, &v1.SetKillSwitchRequest{IdempotencyKey: beckon.NewID()})
+	case "no-task": // what was refused at once has left nothing
+		inbox := w.phone.Inbox()
+		if err = inbox.Sync(ctx, 0); err == nil && len(inbox.Tasks()) > 0 {
+			ts.Fatalf("there is a task: %v", inbox.Tasks())
+		}
 	case "task":
 		ts.Setenv("TASK", w.task(ctx, ts, args[1]).GetId())
 	case "output": // "output TOTAL": nothing of what the command printed is lost in silence
@@ -262,9 +269,9 @@ func phoneCommand(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // agent adds an agent as an app would, and leaves its key where programs look.
-func (w *world) agent(ctx context.Context, file string) error {
+func (w *world) agent(ctx context.Context, file string, ceiling v1.EffectClass) error {
 	created, err := w.phone.Agents.CreateAgent(ctx, &v1.CreateAgentRequest{
-		IdempotencyKey: beckon.NewID(), Name: "Builder", Ceiling: v1.EffectClass_EFFECT_CLASS_IRREVERSIBLE,
+		IdempotencyKey: beckon.NewID(), Name: "Builder", Ceiling: ceiling,
 	})
 	if err != nil {
 		return err

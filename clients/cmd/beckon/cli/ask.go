@@ -5,12 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"time"
-	"unicode/utf8"
 
-	"google.golang.org/protobuf/types/known/durationpb"
+	"connectrpc.com/connect/v2"
 
 	beckon "github.com/beckon-dev/beckon/clients/go"
 	v1 "github.com/beckon-dev/beckon/proto/gen/beckon/v1"
@@ -19,20 +19,20 @@ import (
 const actionHelp = "For a question about an action: "
 
 type askCommand struct {
-	Question   string        `arg:""                                                                                                             help:"One line, at most 1,024 bytes."`
-	YesNo      bool          `help:"Ask for yes or no; this is the default."                                                                     xor:"shape"`
-	Option     []string      `help:"One of several answers to choose from, 'id=label'; repeat it."                                               placeholder:"ID=LABEL"                                                                                              sep:"none"  xor:"shape"`
-	FreeText   bool          `help:"Ask for a text."                                                                                             xor:"shape"`
-	App        string        `help:"${actions}the program or service acted on."                                                                  xor:"shape"`
-	Connection string        `help:"${actions}which account or place of it."`
-	Operation  string        `help:"${actions}what is done."`
-	Args       string        `help:"${actions}its arguments, a JSON object."                                                                     placeholder:"JSON"`
-	Target     string        `help:"${actions}what it is done to, a JSON value."                                                                 placeholder:"JSON"`
-	Class      int           `default:"-1"                                                                                                       help:"${actions}how much harm it can do, 0 (reads what is public) to 4 (money, cannot be undone); 3 when left out."`
-	Reason     string        `help:"Why you ask, in your words; at most 2,048 bytes."`
-	Timeout    time.Duration `help:"How long the person has, 1s to 720h; no end when left out."`
-	Key        string        `help:"Name of the question: asked again under the same name, it is the same question, also after it was answered."`
-	KeyFile    string        `help:"Outside of 'beckon run': file with the agent's key."                                                         placeholder:"FILE"                                                                                                  type:"path"`
+	Question   string         `arg:""                                                                                                             help:"One line, at most 1,024 bytes."`
+	YesNo      bool           `help:"Ask for yes or no; this is the default."                                                                     xor:"shape"`
+	Option     []string       `help:"One of several answers to choose from, 'id=label'; repeat it."                                               placeholder:"ID=LABEL"                                                                                              sep:"none"  xor:"shape"`
+	FreeText   bool           `help:"Ask for a text."                                                                                             xor:"shape"`
+	App        string         `help:"${actions}the program or service acted on."                                                                  xor:"shape"`
+	Connection string         `help:"${actions}which account or place of it."`
+	Operation  string         `help:"${actions}what is done."`
+	Args       string         `help:"${actions}its arguments, a JSON object."                                                                     placeholder:"JSON"`
+	Target     string         `help:"${actions}what it is done to, a JSON value."                                                                 placeholder:"JSON"`
+	Class      int            `default:"-1"                                                                                                       help:"${actions}how much harm it can do, 0 (reads what is public) to 4 (money, cannot be undone); 3 when left out."`
+	Reason     string         `help:"Why you ask, in your words; at most 2,048 bytes."`
+	Timeout    *time.Duration `help:"How long the person has, 1s to 720h; no end when left out."`
+	Key        string         `help:"Name of the question: asked again under the same name, it is the same question, also after it was answered."`
+	KeyFile    string         `help:"Outside of 'beckon run': file with the agent's key."                                                         placeholder:"FILE"                                                                                                  type:"path"`
 }
 
 // Help is shown under the line about the command.
@@ -64,18 +64,24 @@ func (c askCommand) Run(s *session) error {
 	if beckon.ReasonOf(err) == beckon.ReasonDeniedBefore {
 		return exit{exitNo, "the person has denied exactly this in this task; it can be asked again once they have written in the thread"}
 	}
-	if err == nil && d.GetState() == v1.DecisionState_DECISION_STATE_PENDING {
-		s.notef("asked; waiting for an answer to %s", d.GetId())
-		d, err = s.await(w, d.GetId(), news)
+	if refused(err) {
+		c.drop(s, w, own, err)
+		return fmt.Errorf("nothing was asked: %w", err)
 	}
-	if err != nil {
-		if own != nil && beckon.ReasonOf(err) == beckon.ReasonKillSwitch {
-			// The question cannot be taken back now; a task that is given back is
-			// canceled with it. A keyed one waits until the switch is off.
-			_, _ = w.Release(context.WithoutCancel(s.ctx))
+	if err == nil && d.GetState() == v1.DecisionState_DECISION_STATE_PENDING {
+		id := d.GetId()
+		s.notef("asked; waiting for an answer to %s", id)
+		if d, err = s.await(w, id, news); err != nil {
+			if own != nil && beckon.ReasonOf(err) == beckon.ReasonKillSwitch {
+				c.drop(s, w, own, err)
+				return err
+			}
+			c.leave(s, w, own, id)
 			return err
 		}
-		c.leave(s, w, own, req)
+	}
+	if err != nil {
+		c.doubt(s, w, own, req)
 		return err
 	}
 	c.finish(s, w, own, d)
@@ -143,26 +149,93 @@ func (c askCommand) work(s *session, title string) (w *beckon.Work, own *owner, 
 	return w, &owner{agent}, err
 }
 
-// leave takes the question back when nobody waits for it any more.
-func (c askCommand) leave(s *session, w *beckon.Work, own *owner, req *v1.RequestDecisionRequest) {
+// refused reports that the server has judged a question and not taken it, so
+// that nobody was asked. Without its word nobody can say.
+func refused(err error) bool {
+	e, ok := errors.AsType[*beckon.Error](err)
+	if !ok || e.Reason == "" || e.Reason == beckon.ReasonUnreachable {
+		return false
+	}
+	switch e.Code {
+	case connect.CodeUnavailable, connect.CodeCanceled, connect.CodeDeadlineExceeded,
+		connect.CodeInternal, connect.CodeUnknown, connect.CodeDataLoss:
+		return false
+	default:
+		return true
+	}
+}
+
+// drop ends the task that was made for a question nobody was asked. A task that
+// holds an earlier question of this name is not ours to end.
+func (c askCommand) drop(s *session, w *beckon.Work, own *owner, err error) {
+	if own == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), 5*time.Second)
+	defer cancel()
+	switch beckon.ReasonOf(err) {
+	case beckon.ReasonKillSwitch:
+		// A task that is given back under the switch is canceled; a keyed one
+		// waits until it is off.
+		_, _ = w.Release(ctx)
+		return
+	case beckon.ReasonKeyReused, beckon.ReasonLeaseLost, beckon.ReasonTaskEnded:
+		return
+	}
+	if c.Key != "" {
+		res, err := own.agent.Tasks.GetTask(ctx, &v1.GetTaskRequest{TaskId: w.ID()})
+		if err != nil || len(res.GetDecisions()) > 0 {
+			return
+		}
+	}
+	_, _ = w.Fail(ctx, &v1.TaskFailure{Code: "not_asked", Text: "The server did not take the question, so nothing was asked."})
+}
+
+// leave takes a question back when nobody waits for it any more.
+func (c askCommand) leave(s *session, w *beckon.Work, own *owner, id string) {
 	if c.Key != "" {
 		s.notef("the question stays open; run the same command again to wait for its answer")
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), 5*time.Second)
 	defer cancel()
-	// The answer to the first request may never have arrived; asking again
-	// under the same key finds the question either way.
-	d, err := w.Ask(ctx, req)
-	if err == nil {
-		_, err = w.API().Decisions.WithdrawDecision(ctx, &v1.WithdrawDecisionRequest{
-			DecisionId: d.GetId(), Reason: v1.WithdrawReason_WITHDRAW_REASON_OBSOLETE,
-		})
-	}
-	if err != nil {
+	_, err := w.API().Decisions.WithdrawDecision(ctx, &v1.WithdrawDecisionRequest{
+		DecisionId: id, Reason: v1.WithdrawReason_WITHDRAW_REASON_OBSOLETE,
+	})
+	switch {
+	case beckon.ReasonOf(err) == beckon.ReasonKillSwitch && own != nil:
+		_, _ = w.Release(ctx) // cancels the task, and the question with it
+		return
+	case err != nil:
 		s.notef("the question could not be taken back: %v", err)
 	}
-	if own != nil {
+	own.giveUp(ctx, w)
+}
+
+// doubt is for a question whose first request was never answered: it may stand
+// or not. Asking again under the same name finds it either way.
+func (c askCommand) doubt(s *session, w *beckon.Work, own *owner, req *v1.RequestDecisionRequest) {
+	if c.Key != "" {
+		s.notef("nobody knows whether it was asked; run the same command again to ask it or to wait for its answer")
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), 5*time.Second)
+	defer cancel()
+	d, err := w.Ask(ctx, req)
+	switch {
+	case err == nil:
+		c.leave(s, w, own, d.GetId())
+		return
+	case !refused(err):
+		s.notef("nobody knows whether it was asked, and it could not be taken back: %v", err)
+	}
+	own.giveUp(ctx, w)
+}
+
+// giveUp ends the task that was made for a question nobody waits for; nil has
+// none.
+func (o *owner) giveUp(ctx context.Context, w *beckon.Work) {
+	if o != nil {
 		_, _ = w.Fail(ctx, &v1.TaskFailure{Code: "interrupted", Text: "The program stopped waiting before there was an answer."})
 	}
 }
@@ -248,82 +321,6 @@ func (s *session) asked(d *v1.Decision) error {
 		if !raises(d, id) {
 			return exit{code: exitNo}
 		}
-	}
-	return nil
-}
-
-// request makes the question, or says what is wrong with it.
-func (c askCommand) request() (*v1.RequestDecisionRequest, error) {
-	q := strings.TrimSpace(c.Question)
-	switch {
-	case q == "" || !utf8.ValidString(q):
-		return nil, usage("the question has to be a text")
-	case len(q) > 1024:
-		return nil, usage("the question has %d bytes, at most 1024 are shown; say more in --reason", len(q))
-	case len(c.Reason) > 2048:
-		return nil, usage("--reason has %d bytes, at most 2048 are shown", len(c.Reason))
-	case c.Timeout != 0 && (c.Timeout < time.Second || c.Timeout > 720*time.Hour):
-		return nil, usage("--timeout is from 1s to 720h")
-	}
-	req := &v1.RequestDecisionRequest{Key: c.Key, Title: shorten(q, 120, 480), AgentReason: c.Reason}
-	if req.GetKey() == "" {
-		req.Key = beckon.NewID()
-	}
-	if c.Timeout != 0 {
-		req.Timeout = durationpb.New(c.Timeout)
-	}
-	item := &v1.DecisionItem{Id: "q", Question: q}
-	req.Items = []*v1.DecisionItem{item}
-	var err error
-	req.Kind, err = c.shape(item)
-	return req, err
-}
-
-// shape fills in how the question can be answered.
-func (c askCommand) shape(item *v1.DecisionItem) (v1.DecisionKind, error) {
-	const choose = v1.OptionKind_OPTION_KIND_CHOOSE
-	switch {
-	case c.App != "":
-		return v1.DecisionKind_DECISION_KIND_CONFIRM_ACTION, c.action(item)
-	case c.Operation != "" || c.Args != "" || c.Target != "" || c.Connection != "" || c.Class != -1:
-		return 0, usage("a question about an action needs --app, --operation and --args")
-	case c.FreeText:
-		return v1.DecisionKind_DECISION_KIND_TEXT, nil
-	case len(c.Option) == 0:
-		item.Options = []*v1.Option{
-			{Id: "yes", Label: "Yes", Kind: choose, Text: v1.TextRule_TEXT_RULE_NONE},
-			{Id: "no", Label: "No", Kind: v1.OptionKind_OPTION_KIND_REJECT_ONCE, Text: v1.TextRule_TEXT_RULE_OPTIONAL},
-		}
-		return v1.DecisionKind_DECISION_KIND_CHOOSE, nil
-	}
-	for _, option := range c.Option {
-		id, label, found := strings.Cut(option, "=")
-		if !found {
-			label = id
-		}
-		if id == "" || label == "" || len(id) > 64 || utf8.RuneCountInString(label) > 60 {
-			return 0, usage("--option is ID=LABEL, at most 64 bytes and 60 characters: %q", option)
-		}
-		item.Options = append(item.Options, &v1.Option{Id: id, Label: label, Kind: choose})
-	}
-	if n := len(item.GetOptions()); n < 2 || n > 8 {
-		return 0, usage("a choice has 2 to 8 options, not %d", n)
-	}
-	return v1.DecisionKind_DECISION_KIND_CHOOSE, nil
-}
-
-func (c askCommand) action(item *v1.DecisionItem) error {
-	switch {
-	case c.Operation == "":
-		return usage("what is done? add --operation")
-	case c.Args == "":
-		return usage("with which arguments? add --args '{…}', or '{}' for none")
-	case c.Class < -1 || c.Class > 4:
-		return usage("--class is from 0 to 4")
-	}
-	item.Action = &v1.Action{
-		App: c.App, Connection: c.Connection, Operation: c.Operation, ArgsJson: []byte(c.Args), TargetJson: []byte(c.Target),
-		EffectClass: v1.EffectClass(c.Class + 1),
 	}
 	return nil
 }

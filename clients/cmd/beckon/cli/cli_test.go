@@ -83,6 +83,12 @@ func TestQuestions(t *testing.T) {
 		change(&c)
 		return c
 	}
+	action := func(change func(*askCommand)) askCommand {
+		return base(func(c *askCommand) {
+			c.App, c.Operation, c.Args = "mail", "send", "{}"
+			change(c)
+		})
+	}
 	long := strings.Repeat("x", 1025)
 	for _, test := range []struct {
 		name string
@@ -100,7 +106,26 @@ func TestQuestions(t *testing.T) {
 		{"long reason", base(func(c *askCommand) { c.Reason = long + long }), 0, "--reason"},
 		{"one option", base(func(c *askCommand) { c.Option = []string{"a=A"} }), 0, "2 to 8"},
 		{"nameless option", base(func(c *askCommand) { c.Option = []string{"=A", "b=B"} }), 0, "--option"},
-		{"short timeout", base(func(c *askCommand) { c.Timeout = time.Millisecond }), 0, "--timeout"},
+		{"short timeout", base(func(c *askCommand) { c.Timeout = new(time.Millisecond) }), 0, "--timeout"},
+		{"no time", base(func(c *askCommand) { c.Timeout = new(time.Duration) }), 0, "--timeout"},
+		{"two lines", askCommand{Question: "a\nb", Class: -1}, 0, "one line"},
+		{"no character", askCommand{Question: "a\ufffe", Class: -1}, 0, "the question: NONCHARACTER"},
+		{"long key", base(func(c *askCommand) { c.Key = long[:129] }), 0, "--key"},
+		{"two of one id", base(func(c *askCommand) { c.Option = []string{"a=A", "a=B"} }), 0, `"a" is there twice`},
+		{"two words", base(func(c *askCommand) { c.Option = []string{"a b=A", "c=C"} }), 0, "one word"},
+		{"no character in an id", base(func(c *askCommand) { c.Option = []string{"a\ufffe=A", "c=C"} }), 0, "--option"},
+		{"long label", base(func(c *askCommand) { c.Option = []string{"a=" + long[:61], "c=C"} }), 0, "--option"},
+		{"many options", base(func(c *askCommand) { c.Option = strings.Split("abcdefghi", "") }), 0, "2 to 8"},
+		{"broken arguments", action(func(c *askCommand) { c.Args = "{bad" }), 0, "--args is not a JSON object as Beckon takes it: SYNTAX"},
+		{"a list of arguments", action(func(c *askCommand) { c.Args = "[1]" }), 0, "--args is not a JSON object as Beckon takes it: NOT_OBJECT"},
+		{"arguments twice", action(func(c *askCommand) { c.Args = `{"a":1,"a":2}` }), 0, "DUPLICATE_KEY"},
+		{"many arguments", action(func(c *askCommand) { c.Args = `{"a":"` + strings.Repeat("x", 128<<10) + `"}` }), 0, "--args has"},
+		{"broken target", action(func(c *askCommand) { c.Target = "{" }), 0, "--target"},
+		{"long target", action(func(c *askCommand) { c.Target = `"` + strings.Repeat("x", 8<<10) + `"` }), 0, "--target has"},
+		{"any target", action(func(c *askCommand) { c.Target = "[1]" }), v1.DecisionKind_DECISION_KIND_CONFIRM_ACTION, ""},
+		{"long app", action(func(c *askCommand) { c.App = long[:65] }), 0, "--app"},
+		{"long connection", action(func(c *askCommand) { c.Connection = long[:129] }), 0, "--connection"},
+		{"operation is no text", action(func(c *askCommand) { c.Operation = "a\xff" }), 0, "--operation"},
 		{"class alone", base(func(c *askCommand) { c.Class = 2 }), 0, "--app"},
 		{"class", base(func(c *askCommand) { c.App, c.Operation, c.Args, c.Class = "mail", "send", "{}", 5 }), 0, "--class"},
 		{"no arguments", base(func(c *askCommand) { c.App, c.Operation = "mail", "send" }), 0, "--args"},
