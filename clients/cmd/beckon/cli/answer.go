@@ -45,7 +45,7 @@ func (c answerCommand) Run(s *session) error {
 	d := got.GetDecision()
 	items, err := beckon.Choose(d, c.Option, c.Text)
 	if err != nil {
-		return usage("%s; it has: %s", strings.TrimPrefix(err.Error(), "beckon: "), optionIDs(d))
+		return usage("%v; it has: %s", err, optionIDs(d))
 	}
 	interactive := false
 	if d.GetState() == v1.DecisionState_DECISION_STATE_PENDING && raises(d, c.Option) && os.Getenv(beckon.EnvTaskFile) == "" {

@@ -9,8 +9,11 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
+	"time"
 
 	"connectrpc.com/connect/v2"
 	"github.com/alecthomas/kong"
@@ -80,7 +83,23 @@ const (
 )
 
 func usage(format string, args ...any) error {
-	return exit{exitUsage, fmt.Sprintf(format, args...)}
+	return exit{exitUsage, sentence(format, args)}
+}
+
+// sentence formats errors without the "beckon:" that each begins with, since
+// the line has one already.
+func sentence(format string, args []any) string {
+	args = slices.Clone(args)
+	for i, arg := range args {
+		if err, ok := arg.(error); ok {
+			args[i] = plain(err)
+		}
+	}
+	return fmt.Sprintf(format, args...)
+}
+
+func plain(err error) string {
+	return strings.ReplaceAll(strings.TrimPrefix(err.Error(), "beckon: "), ": beckon: ", ": ")
 }
 
 // interrupted is why a context ended: somebody sent a signal.
@@ -118,28 +137,40 @@ func Main(version string, args []string) int {
 	return s.report(parsed.Run(s))
 }
 
-// untilSignal is a context that the usual signals end. A second one kills.
+// sameSignal is how long a further signal counts as the one before: timeout(1)
+// and others send theirs to a process and then to its group.
+const sameSignal = time.Second
+
+// untilSignal is a context that the usual signals end. What has to be cleaned
+// up then has the process for itself for a moment; a signal after that kills.
 func untilSignal(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	done := make(chan struct{})
+	over, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
+		defer signal.Stop(signals)
 		select {
 		case got := <-signals:
-			signal.Stop(signals)
 			if number, ok := got.(syscall.Signal); ok {
 				cancel(interrupted{number})
 			}
-		case <-ctx.Done():
-			signal.Stop(signals)
+		case <-over:
+			return
+		}
+		again := time.NewTimer(sameSignal)
+		defer again.Stop()
+		select {
+		case <-again.C:
+		case <-over:
 		}
 	}()
-	return ctx, func() {
+	return ctx, sync.OnceFunc(func() {
+		close(over)
 		cancel(nil)
 		<-done
-	}
+	})
 }
 
 // report tells how a command ended and gives its status.
@@ -160,7 +191,7 @@ func (s *session) report(err error) int {
 	if s.line.JSON {
 		_ = s.print(errorViewOf(err))
 	}
-	s.notef("%s", strings.TrimPrefix(err.Error(), "beckon: "))
+	s.notef("%v", err)
 	if hint := hintFor(err); hint != "" {
 		s.notef("%s", hint)
 	}
@@ -190,7 +221,7 @@ func hintFor(err error) string {
 
 // notef is for people, on standard error, so that output stays what was asked.
 func (s *session) notef(format string, args ...any) {
-	text, _ := screen.Text(fmt.Sprintf(format, args...))
+	text, _ := screen.Text(sentence(format, args))
 	_, _ = fmt.Fprintln(s.err, "beckon:", text) // nobody is left to tell
 }
 

@@ -30,7 +30,7 @@ type runCommand struct {
 	Thread    string        `help:"Thread to continue."                               placeholder:"ID"`
 	KeyFile   string        `help:"File with the agent's key."                        placeholder:"FILE"                                                                    type:"path"`
 	Lease     time.Duration `default:"60s"                                            help:"How long the server may hear nothing before it gives the task up, 30s to 300s."`
-	Report    time.Duration `default:"60s"                                            help:"How long to go on trying to tell the server how the command ended."`
+	Report    time.Duration `default:"60s"                                            help:"How long to go on trying to tell the server how the command ended; 5s at most after Ctrl-C."`
 	KillAfter time.Duration `default:"10s"                                            help:"What the command gets to end by itself after a stop."`
 	Command   []string      `arg:""                                                   help:"The command with its arguments, after '--'."                                    passthrough:""`
 }
@@ -97,6 +97,8 @@ type running struct {
 	// does not listen any more.
 	stopped *v1.Hold
 	lost    error
+	// interrupted is when the person at this terminal last asked for the end.
+	interrupted time.Time
 }
 
 func (r *running) run(path string) error {

@@ -23,7 +23,7 @@ type errorView struct {
 }
 
 func errorViewOf(err error) errorView {
-	v := errorView{Error: strings.TrimPrefix(err.Error(), "beckon: ")}
+	v := errorView{Error: plain(err)}
 	if e, ok := errors.AsType[*beckon.Error](err); ok {
 		v.Reason, v.Field, v.Max, v.RetryAfter = e.Reason, e.Field, e.Max, e.RetryAfter.Seconds()
 	}

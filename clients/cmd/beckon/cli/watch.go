@@ -45,6 +45,9 @@ func (r *running) watch(keep *beckon.KeepAlive) outcome {
 			}
 			return r.process.outcome()
 		case got := <-r.signals:
+			if got == syscall.SIGINT || got == syscall.SIGTERM {
+				r.interrupted = time.Now()
+			}
 			if number, ok := got.(syscall.Signal); ok {
 				r.process.group(number)
 			}
@@ -163,9 +166,9 @@ func (r *running) report(keep *beckon.KeepAlive, result outcome) {
 	if _, omitted := r.log.Counts(); omitted > 0 {
 		r.notef("of its output, %s in the middle were not kept", bytesWord(omitted))
 	}
-	ctx, cancel := context.WithTimeout(r.ctx, r.command.Report)
+	ctx, cancel := context.WithTimeout(r.ctx, r.reportLimit())
 	defer cancel()
-	ctx, stop := untilSignal(ctx)
+	ctx, stop := r.telling(ctx)
 	defer stop()
 	r.ship.add(r.log.Finish())
 	if r.stopped != nil && result.code != "" {
@@ -187,6 +190,45 @@ func (r *running) report(keep *beckon.KeepAlive, result outcome) {
 	}
 	if err != nil && (r.stopped == nil || r.lost == nil) {
 		r.notef("the server could not be told how it ended: %v", err)
+	}
+}
+
+// afterInterrupt is how long the server is told of an end that somebody at the
+// terminal has asked for and waits for.
+const afterInterrupt = 5 * time.Second
+
+func (r *running) reportLimit() time.Duration {
+	if r.interrupted.IsZero() {
+		return r.command.Report
+	}
+	return min(r.command.Report, afterInterrupt)
+}
+
+// telling says, when it takes longer, what is waited for; a signal ends it.
+func (r *running) telling(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		long := time.NewTimer(sameSignal)
+		defer long.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-long.C:
+				r.notef("trying to tell the server how it ended, for up to %v; Ctrl-C ends this now", r.reportLimit())
+			case <-r.signals:
+				if time.Since(r.interrupted) >= sameSignal {
+					cancel()
+					return
+				}
+			}
+		}
+	}()
+	return ctx, func() {
+		cancel()
+		<-done
 	}
 }
 
