@@ -54,7 +54,20 @@ func Mount(mux *http.ServeMux, cfg Config) {
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(cfg.Metrics, promhttp.HandlerOpts{DisableCompression: true}))
 	mux.Handle("/act", act{cfg})
+	// A claim link that is opened in a browser comes here without its secret,
+	// which stands after the # and never leaves the browser.
+	mux.HandleFunc("GET /claim", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, claimText) })
 }
+
+// claimText cannot repeat the link: the server does not see all of it.
+const claimText = `This is a claim link of a Beckon server. It is not used in a browser.
+
+To make a terminal the first device, run there, with the whole link (also what
+stands after the #):
+
+  beckon claim '<this address>'
+
+The link works once. Do not pass it on: whoever uses it owns the account.`
 
 func writeText(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

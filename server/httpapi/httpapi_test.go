@@ -90,6 +90,20 @@ func TestHealth(t *testing.T) {
 	}
 }
 
+// TestClaimInABrowser: whoever opens the link is told what to do with it.
+func TestClaimInABrowser(t *testing.T) {
+	t.Parallel()
+	b := &behind{}
+	got := b.serve(t, http.MethodGet, "/claim", "")
+	if got.Code != 200 || got.Header().Get("Content-Type") != "text/plain; charset=utf-8" ||
+		!strings.Contains(got.Body.String(), "beckon claim '<this address>'") || !strings.Contains(got.Body.String(), "with the whole link") {
+		t.Errorf("GET met %d %v %s", got.Code, got.Header(), got.Body)
+	}
+	if got := b.serve(t, http.MethodPost, "/claim", ""); got.Code != http.StatusMethodNotAllowed {
+		t.Errorf("POST met %d", got.Code)
+	}
+}
+
 func TestATapIsOneAnswer(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
