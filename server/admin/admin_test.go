@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -145,11 +146,29 @@ func TestASocketLeftByADeadServer(t *testing.T) {
 	_ = first.Close() // its name is gone already
 }
 
+// TestNobodyThere: the operator reads which socket it was and what to do.
 func TestNobodyThere(t *testing.T) {
 	t.Parallel()
-	c := admin.Dial(filepath.Join(t.TempDir(), "admin.sock"))
-	defer c.Close()
-	if _, err := c.Status(t.Context()); err == nil || errors.Is(err, admin.ErrRefused) {
-		t.Error("without a server:", err)
+	dead := filepath.Join(t.TempDir(), "admin.sock")
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: dead, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.SetUnlinkOnClose(false) // as a killed server leaves it
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{dead, filepath.Join(t.TempDir(), "admin.sock")} {
+		c := admin.Dial(path)
+		_, err := c.Status(t.Context())
+		c.Close()
+		if err == nil || errors.Is(err, admin.ErrRefused) || strings.Contains(err.Error(), "http://") {
+			t.Fatal("without a server:", err)
+		}
+		for _, part := range []string{"is the server running?", path, "'beckond serve'"} {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%q is not in %q", part, err)
+			}
+		}
 	}
 }

@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
+	"path/filepath"
+	"syscall"
 	"time"
 )
 
@@ -20,12 +23,13 @@ const answerBytes = 64 << 10
 // Client is the operator's end of the socket.
 type Client struct {
 	http *http.Client
+	path string
 }
 
 // Dial makes a client for the socket of a running server; it connects with the
 // first call. Close it.
 func Dial(path string) *Client {
-	return &Client{http: &http.Client{
+	return &Client{path: path, http: &http.Client{
 		Timeout: 10 * time.Second,
 		Transport: &http.Transport{
 			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -79,7 +83,7 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte, int
 	}
 	answer, err := c.http.Do(request)
 	if err != nil {
-		return fmt.Errorf("is the server running? %w", err)
+		return c.unreachable(err)
 	}
 	defer func() { err = errors.Join(err, answer.Body.Close()) }()
 	raw, err := io.ReadAll(io.LimitReader(answer.Body, answerBytes))
@@ -93,3 +97,32 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte, int
 	}
 	return json.Unmarshal(raw, into)
 }
+
+// unreachable says where the server was looked for and what to do.
+func (c *Client) unreachable(err error) error {
+	at := c.path
+	if abs, e := filepath.Abs(at); e == nil {
+		at = abs
+	}
+	text := ""
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		text = "there is no socket " + at + "; start it with 'beckond serve', or say where it is with --data or --admin-socket"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		text = "nobody answers at the socket " + at + "; start it with 'beckond serve'"
+	case errors.Is(err, fs.ErrPermission):
+		return &unreachableError{text: "the socket " + at + " is not yours; run this as the user of the server", cause: err}
+	default:
+		text = "the socket " + at + " does not answer: " + err.Error()
+	}
+	return &unreachableError{text: "is the server running? " + text, cause: err}
+}
+
+// unreachableError has the words of its own and the cause for errors.Is.
+type unreachableError struct {
+	text  string
+	cause error
+}
+
+func (e *unreachableError) Error() string { return e.text }
+func (e *unreachableError) Unwrap() error { return e.cause }
