@@ -204,6 +204,23 @@ func TestUnclaimed(t *testing.T) {
 	if !strings.Contains(s.terminal.String(), s.URL()+"/claim#bk_own_") {
 		t.Error("the terminal shows", s.terminal)
 	}
+	if command := "beckon claim '" + s.URL() + "/claim#" + claimSecret(t, s) + "'\n"; !strings.Contains(s.terminal.String(), command) {
+		t.Errorf("the terminal shows %s without %s", s.terminal, command)
+	}
+}
+
+// TestClaimInABrowser: the page behind a claim link is as private as the rest.
+func TestClaimInABrowser(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	answer, err := httpClient(t, func(p *http.Protocols) { p.SetHTTP1(true) }, nil).Get(s.URL() + "/claim")
+	check(t, err)
+	text, err := io.ReadAll(answer.Body)
+	check(t, errors.Join(err, answer.Body.Close()))
+	if answer.StatusCode != 200 || answer.Header.Get("Cache-Control") != "no-store" ||
+		answer.Header.Get("X-Content-Type-Options") != "nosniff" || !strings.Contains(string(text), "beckon claim '") {
+		t.Errorf("it met %d %v %s", answer.StatusCode, answer.Header, text)
+	}
 }
 
 // TestOtherNames: a page of another site that points its own name at this

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -47,6 +48,8 @@ type Server struct {
 	socket  net.Listener
 	url     string
 	leaving atomic.Bool
+	// certificates is the pair of the port; empty without TLS.
+	certificates []tls.Certificate
 	// stop ends every call with the error that says why.
 	stop context.CancelCauseFunc
 }
@@ -61,8 +64,9 @@ func Run(ctx context.Context, cfg Config) error {
 	return s.Run(ctx)
 }
 
-// New opens store, keys, port and socket. Nothing is served before Run, but
-// connections are taken by the port already.
+// New opens certificate, keys, store, port and socket. Nothing is served before
+// Run, but connections are taken by the port already. What whoever starts it can
+// repair is a StartError.
 func New(ctx context.Context, cfg Config) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -76,12 +80,18 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 }
 
 func (s *Server) open(ctx context.Context) error {
+	if !s.cfg.InProcess {
+		var err error
+		if s.certificates, err = loadCertificate(s.cfg.Config); err != nil {
+			return err
+		}
+	}
 	keys, err := openKeys(s.cfg)
 	if err != nil {
-		return err
+		return dataError(s.cfg.Data, err)
 	}
 	if s.store, err = openStore(ctx, s.cfg, keys); err != nil {
-		return err
+		return dataError(s.cfg.Data, err)
 	}
 	issuer, err := newIssuer(s.cfg, s.store, keys)
 	if err != nil {
@@ -117,16 +127,17 @@ func (s *Server) open(ctx context.Context) error {
 func (s *Server) listen(ctx context.Context, mux http.Handler) error {
 	var err error
 	if s.port, err = listen(ctx, s.cfg.Listen); err != nil {
-		return fmt.Errorf("listen: %w", err)
+		return listenError(s.cfg.Listen, err)
 	}
 	s.url = urlOf(s.cfg.Config, s.port.Addr())
 	var base context.Context
 	base, s.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.http = NewHTTP(base, s.cfg.TLS(), http.MaxBytesHandler(guard(mux, s.url), rpc.BodyBytes))
+	s.http.TLSConfig.Certificates = s.certificates
 	s.unused = newUnused()
 	s.http.ConnState = s.unused.observe
 	if s.socket, err = admin.Listen(ctx, s.cfg.Socket()); err != nil {
-		return err
+		return socketError(s.cfg.Socket(), err)
 	}
 	s.admin = &http.Server{
 		Handler: admin.Handler(s.app, s.url), ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout,
@@ -233,7 +244,7 @@ func (s *Server) goAway(ctx context.Context) {
 
 func (s *Server) servePort() error {
 	if s.cfg.TLS() {
-		return s.http.ServeTLS(s.port, s.cfg.TLSCert, s.cfg.TLSKey)
+		return s.http.ServeTLS(s.port, "", "") // the pair is loaded already
 	}
 	return s.http.Serve(s.port)
 }
@@ -249,8 +260,8 @@ func (s *Server) printClaim(ctx context.Context) error {
 		return fmt.Errorf("claim link: %w", err)
 	}
 	link := admin.LinkOf(made, s.url)
-	_, err = fmt.Fprintf(s.cfg.Terminal, "This server has no owner yet. Claim it within %s:\n\n  %s\n\n",
-		s.cfg.Limits.ClaimLife, link.URL)
+	_, err = fmt.Fprintf(s.cfg.Terminal, "This server has no owner yet. Claim it within %s:\n\n  %s\n\n"+
+		"On the terminal that is to be its first device:\n\n  beckon claim '%s'\n\n", s.cfg.Limits.ClaimLife, link.URL, link.URL)
 	return err
 }
 
