@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"runtime/debug"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -100,13 +99,9 @@ func (statusCommand) Run(c call) error {
 
 type versionCommand struct{}
 
-// Run prints the version.
+// Run prints the version, in the form of beckon version.
 func (versionCommand) Run(c call) error {
-	text := version
-	if info, ok := debug.ReadBuildInfo(); ok && text == "dev" && info.Main.Version != "" {
-		text = info.Main.Version
-	}
-	_, err := fmt.Fprintln(c.out, "beckond", text)
+	_, err := fmt.Fprintln(c.out, "beckond", version)
 	return err
 }
 

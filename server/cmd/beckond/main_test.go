@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -129,8 +130,14 @@ func serve(t *testing.T, data string) (link string, stop func() error) {
 	}
 }
 
-func TestWhatIsRefused(t *testing.T) {
+// TestMistakes: what was typed wrongly exits 2, with the error and a pointer to
+// the usage, and not with the usage.
+func TestMistakes(t *testing.T) {
 	t.Parallel()
+	file := filepath.Join(t.TempDir(), "beckon.json")
+	if err := os.WriteFile(file, []byte(`{"dta": "x"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		args []string
 		text string
@@ -138,13 +145,45 @@ func TestWhatIsRefused(t *testing.T) {
 		"plain beyond loopback": {[]string{"--data", t.TempDir(), "--listen", "0.0.0.0:0"}, "--listen"},
 		"half of TLS":           {[]string{"--data", t.TempDir(), "--tls-cert", "x"}, "--tls-key"},
 		"unknown flag":          {[]string{"--explode"}, "--explode"},
-		"a folder that is none": {[]string{"--data", os.DevNull, "--listen", "127.0.0.1:0"}, "data folder"},
+		"unknown command":       {[]string{"explode"}, "explode"},
+		"unknown key":           {[]string{"--config", file}, file + `: unknown key "dta"`},
+		"no file":               {[]string{"--config", file + ".none"}, "--config: cannot read " + file + ".none: no such file"},
+		"level":                 {[]string{"--log-level", "loud"}, "debug, info, warn or error"},
+		"limits":                {[]string{"--limits", "none"}, "default"},
 	} {
-		if text, code := output(t, c.args...); code == 0 || !strings.Contains(text, c.text) {
+		text, code := output(t, c.args...)
+		lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+		if code != 2 || len(lines) != 2 || !strings.HasPrefix(lines[0], "beckond: ") || !strings.Contains(lines[0], c.text) ||
+			lines[1] != "see beckond --help" {
 			t.Errorf("%s: %d %q", name, code, text)
 		}
 	}
-	if text, code := output(t, "version"); code != 0 || !strings.HasPrefix(text, "beckond ") {
+}
+
+// TestFailures: what did not work exits 1, with one line that says what to do.
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	nobody := filepath.Join(t.TempDir(), "nobody.sock")
+	for name, c := range map[string]struct {
+		args []string
+		text string
+	}{
+		"a folder that is none": {[]string{"--data", os.DevNull, "--listen", "127.0.0.1:0"}, "--data"},
+		"no server":             {[]string{"--admin-socket", nobody, "status"}, nobody},
+	} {
+		text, code := output(t, c.args...)
+		if code != 1 || strings.Count(text, "\n") != 1 || !strings.HasPrefix(text, "beckond: ") || !strings.Contains(text, c.text) {
+			t.Errorf("%s: %d %q", name, code, text)
+		}
+	}
+}
+
+func TestAsked(t *testing.T) {
+	t.Parallel()
+	if text, code := output(t, "version"); code != 0 || text != "beckond dev\n" {
 		t.Errorf("version: %d %q", code, text)
+	}
+	if text, code := output(t, "--help"); code != 0 || !strings.Contains(text, "--listen") {
+		t.Errorf("help: %d %q", code, text)
 	}
 }
