@@ -217,7 +217,7 @@ func TestClaimInABrowser(t *testing.T) {
 	check(t, err)
 	text, err := io.ReadAll(answer.Body)
 	check(t, errors.Join(err, answer.Body.Close()))
-	if answer.StatusCode != 200 || answer.Header.Get("Cache-Control") != "no-store" ||
+	if answer.StatusCode != http.StatusOK || answer.Header.Get("Cache-Control") != "no-store" ||
 		answer.Header.Get("X-Content-Type-Options") != "nosniff" || !strings.Contains(string(text), "beckon claim '") {
 		t.Errorf("it met %d %v %s", answer.StatusCode, answer.Header, text)
 	}

@@ -133,7 +133,7 @@ func TestNotPermitted(t *testing.T) {
 		t.Skip("root may write everywhere")
 	}
 	closed := t.TempDir()
-	check(t, os.Chmod(closed, 0o500)) //nolint:gosec // that it is not writable is the point
+	check(t, os.Chmod(closed, 0o500))
 	why := refused(t, func(c *server.Config) { c.Data = filepath.Join(closed, "data") })
 	if why.Flag != "--data" || !strings.Contains(why.Problem, "permission denied") {
 		t.Errorf("the reason is %q", why)

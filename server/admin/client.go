@@ -104,7 +104,7 @@ func (c *Client) unreachable(err error) error {
 	if abs, e := filepath.Abs(at); e == nil {
 		at = abs
 	}
-	text := ""
+	var text string
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		text = "there is no socket " + at + "; start it with 'beckond serve', or say where it is with --data or --admin-socket"
