@@ -64,6 +64,7 @@ var errConflict = errors.New("the phone is being paired already")
 
 func (h *host) handler() http.Handler {
 	mux := http.NewServeMux()
+	servePage(mux)
 	mux.HandleFunc("GET /state", func(w http.ResponseWriter, _ *http.Request) { reply(w, h.state(), nil) })
 	mux.HandleFunc("GET /log", h.serveLog)
 	mux.HandleFunc("GET /phones/{phone}/pair", h.waitPair)
@@ -90,15 +91,18 @@ func (h *host) handler() http.Handler {
 	return guard(mux)
 }
 
-// guard keeps web pages out: one that a person visits on this machine must not be
-// able to tap their phone.
+// guard keeps web pages out, but for the program's own: one that a person visits on
+// this machine must not be able to tap their phone. What a browser lets a script
+// send names the page's origin, and the name in Host cannot be one that somebody
+// else made to point here.
 func guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)
 		addr, parseErr := netip.ParseAddr(host)
 		local := err == nil && (host == "localhost" || parseErr == nil && addr.IsLoopback())
 		json := r.Method == http.MethodGet || r.Header.Get("Content-Type") == "application/json"
-		if !local || !json || r.Header.Get("Origin") != "" {
+		origin := r.Header.Get("Origin")
+		if !local || !json || origin != "" && origin != "http://"+r.Host {
 			http.Error(w, `{"error":"for programs on this machine only"}`, http.StatusForbidden)
 			return
 		}

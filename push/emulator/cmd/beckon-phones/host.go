@@ -238,7 +238,7 @@ func (h *host) ready(r *runCommand) {
 	for _, name := range h.order {
 		names = append(names, called(name, h.phones[name].vendor))
 	}
-	h.print(fmt.Sprintf("phones: %s\ncontrol: %s\nserver: beckond --config %s", strings.Join(names, ", "), h.listen, config))
+	h.print(fmt.Sprintf("phones: %s\ncontrol: %s\npage: http://%s/\nserver: beckond --config %s", strings.Join(names, ", "), h.listen, h.listen, config))
 }
 
 // close ends everything from the outside in: no more pushes, then no more

@@ -48,6 +48,7 @@ keeps the phones: a restart leaves them paired, under the same addresses.
 
 The control address speaks JSON over HTTP, to this machine only:
 
+  GET  /                                     a page with the lock screens, to ring and be tapped
   GET  /state                                phones, screens, badges
   GET  /log?from=N[&follow=1]                JSON lines {source, phone, vendor, record}; source
                                              is apns or fcm (a request), phone (the screen)
