@@ -3,6 +3,7 @@ package phone_test
 import (
 	"encoding/base64"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 
@@ -40,9 +41,7 @@ func (b *bench) data(id string, p *v1.PushPayload, more map[string]string) {
 	raw, err := protojson.Marshal(p)
 	b.check(err)
 	fields := map[string]string{"beckon": string(raw), "tag": "dec/1"}
-	for key, value := range more {
-		fields[key] = value
-	}
+	maps.Copy(fields, more)
 	b.device.Deliver(device.Notification{ID: id, App: topic, Wake: true, Data: fields})
 }
 
