@@ -183,6 +183,8 @@ func TestNormalizeServer(t *testing.T) {
 		{"http://beckon.example", "", beckon.ErrInsecure},
 		{"http://localhost.example", "", beckon.ErrInsecure},
 		{"beckon.example", "", beckon.ErrServer},
+		{"127.0.0.1:8420", "", beckon.ErrServer},
+		{"localhost:8420", "", beckon.ErrServer},
 		{"ftp://h", "", beckon.ErrServer},
 		{"https://u:p@h", "", beckon.ErrServer},
 		{"https://h?x=1", "", beckon.ErrServer},
@@ -192,6 +194,31 @@ func TestNormalizeServer(t *testing.T) {
 		if got != test.want || !errors.Is(err, test.err) {
 			t.Errorf("%q: got %q, %v", test.in, got, err)
 		}
+	}
+}
+
+// Who leaves the scheme out is told the one that fits; a password stays unsaid.
+func TestNormalizeServer_Hint(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"127.0.0.1:8420":     "http://127.0.0.1:8420 ?",
+		"localhost:8420":     "http://localhost:8420 ?",
+		"beckon.example/x":   "https://beckon.example ?",
+		"u:secret@127.0.0.1": "address of a server",
+	} {
+		_, err := beckon.NormalizeServer(in)
+		if err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%q: %v", in, err)
+		}
+	}
+}
+
+// The step of a STEP_UP is a number for programs, and no bound.
+func TestError_StepUp(t *testing.T) {
+	t.Parallel()
+	err := &beckon.Error{Reason: beckon.ReasonStepUp, Text: "max is the step", Max: 5}
+	if got := err.Error(); got != "beckon: the person has to be present for this (STEP_UP)" {
+		t.Error(got)
 	}
 }
 

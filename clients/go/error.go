@@ -25,6 +25,8 @@ const (
 	ReasonTaskEnded = "TASK_ENDED"
 	// ReasonKeyReused: the key names another request already.
 	ReasonKeyReused = "KEY_REUSED"
+	// ReasonBadSecret: a code, link or digits that are not good, or not any more.
+	ReasonBadSecret = "BAD_SECRET"
 	// ReasonUnclaimed: nobody owns the server yet.
 	ReasonUnclaimed = "UNCLAIMED"
 	// ReasonRevoked: the credential was good once.
@@ -63,6 +65,9 @@ func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("beckon: ")
 	switch {
+	case e.Reason == ReasonStepUp:
+		// Max is the step, a number for programs only.
+		return "beckon: the person has to be present for this (" + ReasonStepUp + ")"
 	case e.Text != "":
 		b.WriteString(e.Text)
 	default:

@@ -92,6 +92,17 @@ func newJoiner(path string, device Device, opts Options) (joiner, error) {
 	return j, reserve(path)
 }
 
+// unreserve takes the place of a device back that has not joined. One that has,
+// here or in another process, stays.
+func (j joiner) unreserve(err error) {
+	if err == nil {
+		return
+	}
+	if _, err := LoadProfile(j.path); errors.Is(err, ErrNoProfile) {
+		_ = os.Remove(j.path) // an empty one is no profile either
+	}
+}
+
 func hostLabel() string {
 	name, err := os.Hostname()
 	if err != nil || name == "" {
@@ -137,7 +148,7 @@ func ParseClaimLink(link string) (server, secret string, err error) {
 // link, and stores it under path. A link is good once; after an error of the
 // network nobody can say whether it was spent. Errors: [ErrProfileExists],
 // those of [ParseClaimLink], [*Error].
-func Claim(ctx context.Context, path, link string, device Device, opts Options) (*Person, error) {
+func Claim(ctx context.Context, path, link string, device Device, opts Options) (p *Person, err error) {
 	server, secret, err := ParseClaimLink(link)
 	if err != nil {
 		return nil, err
@@ -147,6 +158,7 @@ func Claim(ctx context.Context, path, link string, device Device, opts Options) 
 	if err != nil {
 		return nil, err
 	}
+	defer func() { j.unreserve(err) }()
 	api, err := Anonymous(j.opts)
 	if err != nil {
 		return nil, err
@@ -178,11 +190,12 @@ type Joining struct {
 
 // Redeem spends an invitation and gets the digits to show. Errors:
 // [ErrProfileExists], [*Error].
-func Redeem(ctx context.Context, path string, invitation Invitation, device Device, opts Options) (*Joining, error) {
+func Redeem(ctx context.Context, path string, invitation Invitation, device Device, opts Options) (joining *Joining, err error) {
 	j, err := newJoiner(path, device, opts)
 	if err != nil {
 		return nil, err
 	}
+	defer func() { j.unreserve(err) }()
 	req := &v1.RedeemPairingRequest{Code: invitation.Code, Installation: j.says}
 	if invitation.Secret != "" {
 		req.Code, req.OfferId, req.Secret = "", invitation.OfferID, invitation.Secret
@@ -214,7 +227,8 @@ func (j *Joining) ExpireTime() time.Time { return j.res.GetExpireTime().AsTime()
 
 // Wait waits until the person has typed the digits, and stores the device.
 // Errors: [ErrPairingDead], [*Error].
-func (j *Joining) Wait(ctx context.Context) (*Person, error) {
+func (j *Joining) Wait(ctx context.Context) (p *Person, err error) {
+	defer func() { j.unreserve(err) }()
 	defer j.api.Close()
 	for {
 		res, err := j.api.Pairing.GetPairing(ctx, &v1.GetPairingRequest{

@@ -45,7 +45,11 @@ type Options struct {
 // NormalizeServer is the one spelling of a server's base URL. Errors:
 // [ErrServer], [ErrInsecure].
 func NormalizeServer(server string) (string, error) {
-	u, err := url.Parse(strings.TrimSpace(server))
+	server = strings.TrimSpace(server)
+	if !strings.Contains(server, "://") {
+		return "", unschemed(server)
+	}
+	u, err := url.Parse(server)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return "", ErrServer
 	}
@@ -59,6 +63,19 @@ func NormalizeServer(server string) (string, error) {
 		return "", ErrServer
 	}
 	return u.Scheme + "://" + u.Host + strings.TrimRight(u.Path, "/"), nil
+}
+
+// unschemed helps somebody who typed a host alone.
+func unschemed(server string) error {
+	u, err := url.Parse("//" + server)
+	if err != nil || u.Host == "" || u.User != nil {
+		return ErrServer
+	}
+	scheme := "https"
+	if loopback(u.Hostname()) {
+		scheme = "http"
+	}
+	return fmt.Errorf("%w: did you mean %s://%s ?", ErrServer, scheme, u.Host)
 }
 
 func loopback(host string) bool {
