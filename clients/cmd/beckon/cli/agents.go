@@ -91,6 +91,10 @@ func (agentAddCommand) store(s *session, p *beckon.Person, out string, link *v1.
 
 type agentsCommand struct{}
 
+type agentsView struct {
+	Agents []agentView `json:"agents"`
+}
+
 // Run lists agents with their keys.
 func (agentsCommand) Run(s *session) error {
 	p, err := s.person()
@@ -102,6 +106,7 @@ func (agentsCommand) Run(s *session) error {
 	if err != nil {
 		return err
 	}
+	all := agentsView{Agents: []agentView{}}
 	for _, link := range res.GetLinks() {
 		v := agentViewOf(link)
 		for _, key := range res.GetKeys() {
@@ -109,12 +114,12 @@ func (agentsCommand) Run(s *session) error {
 				v.Keys = append(v.Keys, keyView{key.GetId(), at(key.GetExpireTime())})
 			}
 		}
-		if s.line.JSON {
-			if err := s.print(v); err != nil {
-				return err
-			}
-			continue
-		}
+		all.Agents = append(all.Agents, v)
+	}
+	if s.line.JSON {
+		return s.print(all)
+	}
+	for _, v := range all.Agents {
 		s.sayf("%s  %-8s %s", v.ID, v.State, v.Name)
 		for _, key := range v.Keys {
 			s.sayf("    key %s, until %s", key.ID, clock(key.ExpireTime))

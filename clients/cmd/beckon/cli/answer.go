@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"strings"
 
@@ -21,7 +22,10 @@ type answerCommand struct {
 // Help is shown under the line about the command.
 func (answerCommand) Help() string {
 	return "Refusing works from anywhere. Anything else needs a terminal with a person at it, outside of 'beckon run': " +
-		"up to class 1 always, class 2 for 15 minutes after an unlock (see 'beckon unlock'), class 3 and 4 never."
+		"up to class 1 always, class 2 for 15 minutes after an unlock (see 'beckon unlock'), class 3 and 4 never.\n\n" +
+		"Exit status: 0 recorded, or the same answer was there; 1 not recorded: another answer was first, the question has changed, " +
+		"it has to be answered elsewhere, or you did not confirm; 2 the command makes no sense, as with no such decision or option; " +
+		"3 too late; 4 it was taken back or its task ended; 125 Beckon failed, so nothing is known."
 }
 
 type answeredView struct {
@@ -33,6 +37,9 @@ type answeredView struct {
 
 // Run shows the card, asks once more where a person is there, and answers.
 func (c answerCommand) Run(s *session) error {
+	if err := s.id(c.ID, "dec"); err != nil {
+		return err
+	}
 	p, err := s.person()
 	if err != nil {
 		return err
@@ -47,10 +54,17 @@ func (c answerCommand) Run(s *session) error {
 	if err != nil {
 		return usage("%v; it has: %s", err, optionIDs(d))
 	}
-	interactive := false
-	if d.GetState() == v1.DecisionState_DECISION_STATE_PENDING && raises(d, c.Option) && os.Getenv(beckon.EnvTaskFile) == "" {
-		if interactive, err = s.confirm(d, c.Option); err != nil {
+	if err := c.checkText(d); err != nil {
+		return err
+	}
+	interactive, alone := false, "" // why nobody counts as being there
+	if d.GetState() == v1.DecisionState_DECISION_STATE_PENDING && raises(d, c.Option) {
+		if os.Getenv(beckon.EnvTaskFile) != "" {
+			alone = beckon.EnvTaskFile + " is set, as inside 'beckon run', and an agent's command can only refuse"
+		} else if interactive, err = s.confirm(d, c.Option); err != nil {
 			return err
+		} else if !interactive {
+			alone = "standard input is no terminal with a person at it, and without one this can only refuse"
 		}
 	}
 	res, err := p.Answer(s.ctx, d, beckon.Answer{
@@ -59,7 +73,26 @@ func (c answerCommand) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	return s.answered(res)
+	return s.answered(res, alone)
+}
+
+// checkText says before anything is confirmed that the option takes a text, or
+// that it takes none.
+func (c answerCommand) checkText(d *v1.Decision) error {
+	for _, it := range d.GetItems() {
+		for _, o := range it.GetOptions() {
+			switch {
+			case o.GetId() != c.Option:
+			case len(c.Text) > 4096:
+				return usage("--text has %d bytes, at most 4096", len(c.Text))
+			case c.Text == "" && o.GetText() == v1.TextRule_TEXT_RULE_REQUIRED:
+				return usage("%s needs your words: add --text '…'", oneLine(c.Option))
+			case c.Text != "" && o.GetText() != v1.TextRule_TEXT_RULE_REQUIRED && o.GetText() != v1.TextRule_TEXT_RULE_OPTIONAL:
+				return usage("%s takes no --text", oneLine(c.Option))
+			}
+		}
+	}
+	return nil
 }
 
 // raises reports whether an option does anything but refuse.
@@ -110,8 +143,9 @@ func optionIDs(d *v1.Decision) string {
 	return strings.Join(ids, ", ")
 }
 
-// answered tells what an answer met; losing has a status of its own.
-func (s *session) answered(res *v1.AnswerDecisionResponse) error {
+// answered tells what an answer met; losing has a status of its own. alone is why
+// nobody was there to confirm it, "" when somebody was.
+func (s *session) answered(res *v1.AnswerDecisionResponse, alone string) error {
 	v := answeredView{Outcome: word(res.GetOutcome()), NeededStep: word(res.GetNeededStep()), Decision: decisionViewOf(res.GetDecision())}
 	who := ""
 	if w := res.GetWinner(); w != nil {
@@ -141,7 +175,7 @@ func (s *session) answered(res *v1.AnswerDecisionResponse) error {
 	case v1.AnswerOutcome_ANSWER_OUTCOME_NEEDS_VIEW:
 		text, code = "There is evidence to open first, which a terminal cannot show.", exitNo
 	default:
-		text, code = "Not from here: "+stepWord(res.GetNeededStep()), exitNo
+		text, code = "Not from here: "+stepWord(res, alone), exitNo
 	}
 	if !s.line.JSON && code == 0 {
 		s.sayf("%s", text)
@@ -161,13 +195,17 @@ func chosen(d *v1.Decision) string {
 	return oneLine(strings.Join(ids, ", "))
 }
 
-func stepWord(step v1.Step) string {
-	switch step {
-	case v1.Step_STEP_UNLOCKED:
-		return "this terminal is locked; run 'beckon unlock' and type its digits on another device"
-	case v1.Step_STEP_OTHER_DEVICE:
-		return "a terminal may not answer this, or not without a person at it; use your phone or the web"
+// stepWord says what helps where an answer needs more of a person.
+func stepWord(res *v1.AnswerDecisionResponse, alone string) string {
+	class := classOf(res.GetDecision().GetEffectClass())
+	switch {
+	case res.GetNeededStep() == v1.Step_STEP_UNLOCKED:
+		return "this terminal is locked; run 'beckon unlock' and type its digits on another device; " + lastTerminal
+	case class != nil && *class > 2:
+		return fmt.Sprintf("class %d is never answered at a terminal; use an unlocked phone or the web app", *class)
+	case alone != "":
+		return alone + "; use a terminal of your own, your phone or the web"
 	default:
-		return "the person has to be present more strongly; use your phone or the web"
+		return "this device may not answer it yet; use an unlocked phone or the web app"
 	}
 }

@@ -57,6 +57,7 @@ type session struct {
 	in       *os.File
 	out, err *os.File
 	lines    *bufio.Reader // of in, once somebody was asked
+	typedID  bool          // what is not found was typed
 	version  string
 }
 
@@ -195,11 +196,44 @@ func (s *session) report(err error) int {
 	if hint := hintFor(err); hint != "" {
 		s.notef("%s", hint)
 	}
-	if e, ok := errors.AsType[*beckon.Error](err); ok && e.Code == connect.CodeInvalidArgument {
+	if s.mistyped(err) {
 		return exitUsage
 	}
 	return exitFailed
 }
+
+// mistyped reports that the error is about what was typed, wherever it was
+// noticed, and not about Beckon.
+func (s *session) mistyped(err error) bool {
+	for _, typed := range []error{
+		beckon.ErrLink, beckon.ErrServer, beckon.ErrInsecure, beckon.ErrProfileName, beckon.ErrProfileExists,
+	} {
+		if errors.Is(err, typed) {
+			return true
+		}
+	}
+	e, ok := errors.AsType[*beckon.Error](err)
+	return ok && (e.Code == connect.CodeInvalidArgument || e.Code == connect.CodeNotFound && s.typedID ||
+		e.Reason == beckon.ReasonBadSecret || e.Reason == beckon.ReasonKeyReused)
+}
+
+// id refuses what is no id of these kinds, such as "dec".
+func (s *session) id(text string, kinds ...string) error {
+	s.typedID = true
+	kind, rest, _ := strings.Cut(text, "_")
+	account, tail, _ := strings.Cut(rest, "_")
+	if slices.Contains(kinds, kind) && len(account) == 16 && len(tail) == 26 && !strings.ContainsFunc(account+tail, notBase32) {
+		return nil
+	}
+	var names []string
+	for _, k := range kinds {
+		name := map[string]string{"dec": "decision", "tsk": "task", "thr": "thread", "ins": "device"}[k]
+		names = append(names, name+" ("+k+"_…)")
+	}
+	return usage("%q is no %s", text, strings.Join(names, " or "))
+}
+
+func notBase32(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }
 
 // hintFor says what a person can do about an error.
 func hintFor(err error) string {
@@ -213,11 +247,18 @@ func hintFor(err error) string {
 	case beckon.ReasonOf(err) == beckon.ReasonKillSwitch:
 		return "`beckon kill-switch` shows since when; only the person lets the agents work again"
 	case beckon.ReasonOf(err) == beckon.ReasonStepUp:
-		return "a terminal may do this only in the first 30 minutes after `beckon claim`; use your phone or the web"
+		return "do it on an unlocked phone or in the web app; " + lastTerminal
+	case beckon.ReasonOf(err) == beckon.ReasonKeyReused:
+		return "--key names another question already; choose another one"
 	default:
 		return ""
 	}
 }
+
+// lastTerminal is what helps someone who has nothing but a terminal: a terminal
+// is trusted with the account itself only for a while after it has claimed it.
+const lastTerminal = "if this terminal is all you have: `beckond owner reset` on the server's machine prints a link, " +
+	"and `beckon --profile NEW claim LINK` opens 30 minutes for it"
 
 // notef is for people, on standard error, so that output stays what was asked.
 func (s *session) notef(format string, args ...any) {

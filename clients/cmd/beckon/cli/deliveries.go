@@ -40,6 +40,14 @@ func deliveryViewOf(d *v1.Delivery) deliveryView {
 
 // Run lists deliveries, newest first, each with why it did or did not ring.
 func (c deliveriesCommand) Run(s *session) error {
+	if c.ID != "" {
+		if err := s.id(c.ID, "dec", "tsk"); err != nil {
+			return err
+		}
+	}
+	if c.N < 1 || c.N > 200 {
+		return usage("-n is from 1 to 200")
+	}
 	p, err := s.person()
 	if err != nil {
 		return err

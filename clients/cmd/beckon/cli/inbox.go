@@ -124,6 +124,9 @@ type stopView struct {
 
 // Run stops a task. Every outcome is a success: the task does not go on.
 func (c stopCommand) Run(s *session) error {
+	if err := s.id(c.ID, "tsk"); err != nil {
+		return err
+	}
 	p, err := s.person()
 	if err != nil {
 		return err

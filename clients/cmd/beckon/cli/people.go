@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"os"
+	"slices"
 	"time"
 
 	"connectrpc.com/connect/v2"
@@ -184,6 +185,11 @@ type unlockedView struct {
 
 // Run asks for an unlock, or gives one.
 func (c unlockCommand) Run(s *session) error {
+	if c.Terminal != "" {
+		if err := s.id(c.Terminal, "ins"); err != nil {
+			return err
+		}
+	}
 	p, err := s.person()
 	if err != nil {
 		return err
@@ -211,12 +217,24 @@ func (unlockCommand) ask(s *session, p *beckon.Person) error {
 	if err != nil {
 		return err
 	}
+	devices, err := p.Installations.ListInstallations(s.ctx, &v1.ListInstallationsRequest{})
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(devices.GetInstallations(), unlocks) {
+		s.notef("you have no phone or web app that could unlock it; %s", lastTerminal)
+	}
 	if s.line.JSON {
 		return s.print(digitsView{"digits", res.GetDigits(), p.InstallationID(), at(res.GetExpireTime())})
 	}
 	s.sayf("On another of your devices, unlock this terminal with these digits, within two minutes:\n\n    %s\n", res.GetDigits())
 	s.notef("this terminal is %s", p.InstallationID())
 	return nil
+}
+
+// unlocks reports whether a device may unlock a terminal; terminals may not.
+func unlocks(i *v1.Installation) bool {
+	return i.GetPlatform() != v1.Platform_PLATFORM_TERMINAL && i.GetState() == v1.InstallationState_INSTALLATION_STATE_ACTIVE
 }
 
 type settingsCommand struct {
@@ -263,6 +281,11 @@ type devicesCommand struct {
 
 // Run lists the devices.
 func (c devicesCommand) Run(s *session) error {
+	if c.Revoke != "" {
+		if err := s.id(c.Revoke, "ins"); err != nil {
+			return err
+		}
+	}
 	p, err := s.person()
 	if err != nil {
 		return err

@@ -53,6 +53,11 @@ func (c runCommand) Run(s *session) error {
 	if c.Lease < 30*time.Second || c.Lease > 300*time.Second {
 		return usage("--lease is from 30s to 300s")
 	}
+	if c.Thread != "" {
+		if err := s.id(c.Thread, "thr"); err != nil {
+			return err
+		}
+	}
 	path, err := exec.LookPath(c.Command[0])
 	if err != nil && !errors.Is(err, exec.ErrDot) {
 		return cannotRun(c.Command[0], err)

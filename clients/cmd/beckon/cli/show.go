@@ -13,11 +13,17 @@ import (
 
 type showCommand struct {
 	ID    string `arg:""       help:"A decision (dec_…), a task (tsk_…) or a thread (thr_…)."           name:"id"`
-	Items int32  `default:"50" help:"Of a thread or task: how many items of the timeline, at most 200."`
+	Items int32  `default:"50" help:"Of a thread or task: how many items of the timeline, 1 to 200."`
 }
 
 // Run shows one thing, whole.
 func (c showCommand) Run(s *session) error {
+	if err := s.id(c.ID, "dec", "tsk", "thr"); err != nil {
+		return err
+	}
+	if c.Items < 1 || c.Items > 200 {
+		return usage("--items is from 1 to 200")
+	}
 	p, err := s.person()
 	if err != nil {
 		return err
@@ -32,10 +38,8 @@ func (c showCommand) Run(s *session) error {
 		return s.showDecision(res.GetDecision())
 	case "tsk":
 		return c.task(s, p)
-	case "thr":
-		return c.thread(s, p, c.ID, "")
 	default:
-		return usage("%q is no decision, task or thread", c.ID)
+		return c.thread(s, p, c.ID, "")
 	}
 }
 
@@ -68,7 +72,7 @@ func (c showCommand) task(s *session, p *beckon.Person) error {
 
 // thread prints the end of a timeline; with a task, what belongs to that one.
 func (c showCommand) thread(s *session, p *beckon.Person, id, task string) error {
-	items, err := p.Items.ListItems(s.ctx, &v1.ListItemsRequest{ThreadId: id, PageSize: min(max(c.Items, 1), 200)})
+	items, err := p.Items.ListItems(s.ctx, &v1.ListItemsRequest{ThreadId: id, PageSize: c.Items})
 	if err != nil {
 		return err
 	}
@@ -149,10 +153,22 @@ func (s *session) printDecision(v decisionView) {
 			s.sayf("for %s:", oneLine(it.ID))
 		}
 		for _, o := range it.Options {
-			s.sayf("  [%s]  %s", oneLine(o.ID), oneLine(o.Label))
+			s.sayf("  [%s]  %s%s", oneLine(o.ID), oneLine(o.Label), textHint(o.Text))
 		}
 	}
 	s.printEnd(v)
+}
+
+// textHint says how the words of an answer are given.
+func textHint(rule string) string {
+	switch rule {
+	case "required":
+		return "  (needs --text '…')"
+	case "optional":
+		return "  (takes --text '…')"
+	default:
+		return ""
+	}
 }
 
 // fact prints one line that the server vouches for.
