@@ -1,9 +1,12 @@
 package scenario_test
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/beckon-dev/beckon/e2e/stack"
 )
@@ -27,10 +30,12 @@ func TestDemo(t *testing.T) {
 		{"a phone that denies", []string{"TAP=deny"}, false},
 		{"the phone that nobody was to touch", []string{"FINGER=pixel"}, false},
 	} {
-		// One after the other: they share a folder.
 		demo := exec.CommandContext(t.Context(), "bash", ".ci/demo")
 		demo.Dir = root
-		demo.Env = append(demo.Environ(), append(tc.env, "AUTO=1", "NONCE=n-5c2b")...)
+		demo.Env = append(demo.Environ(), append(tc.env, "AUTO=1", "NONCE=n-5c2b", "DEMO_DIR="+filepath.Join(t.TempDir(), "demo"))...)
+		// It ends what it has started, which a kill would not let it do.
+		demo.Cancel = func() error { return demo.Process.Signal(os.Interrupt) }
+		demo.WaitDelay = 10 * time.Second
 		out, err := demo.CombinedOutput()
 		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 		ok := strings.HasPrefix(lines[len(lines)-1], "ok:")
