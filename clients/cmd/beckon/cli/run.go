@@ -28,11 +28,11 @@ const startTimeout = 30 * time.Second
 type runCommand struct {
 	Title     string        `help:"What the person sees; the command line otherwise."`
 	Thread    string        `help:"Thread to continue."                               placeholder:"ID"`
-	KeyFile   string        `help:"File with the agent's key."                        placeholder:"FILE"                                                                    type:"path"`
+	KeyFile   string        `help:"File with the agent's key."                        placeholder:"FILE"                                                                                 type:"path"`
 	Lease     time.Duration `default:"60s"                                            help:"How long the server may hear nothing before it gives the task up, 30s to 300s."`
 	Report    time.Duration `default:"60s"                                            help:"How long to go on trying to tell the server how the command ended; 5s at most after Ctrl-C."`
 	KillAfter time.Duration `default:"10s"                                            help:"What the command gets to end by itself after a stop."`
-	Command   []string      `arg:""                                                   help:"The command with its arguments, after '--'."                                    passthrough:""`
+	Command   []string      `arg:""                                                   help:"The command with its arguments, after '--'."                                                 passthrough:""`
 }
 
 // Help is shown under the line about the command.

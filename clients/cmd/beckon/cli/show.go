@@ -12,7 +12,7 @@ import (
 )
 
 type showCommand struct {
-	ID    string `arg:""       help:"A decision (dec_…), a task (tsk_…) or a thread (thr_…)."           name:"id"`
+	ID    string `arg:""       help:"A decision (dec_…), a task (tsk_…) or a thread (thr_…)."        name:"id"`
 	Items int32  `default:"50" help:"Of a thread or task: how many items of the timeline, 1 to 200."`
 }
 
