@@ -25,9 +25,9 @@ import (
 var errUsage = errors.New("usage")
 
 type runCommand struct {
-	Dir        string `default:"phones-data"                                                                       help:"Folder for keys, phones and server.json." type:"path"`
-	Phones     string `default:"iphone,pixel:android" help:"Names of the phones separated by commas, each an iPhone or, with :android after it, an Android phone; or how many iPhones."`
-	Auto       string `default:"none"                                                                              enum:"approve,deny,none"                                                                 help:"Button that the phones tap by themselves: approve, deny or none."`
+	Dir        string `default:"phones-data"                                                                       help:"Folder for keys, phones and server.json."                                                                                   type:"path"`
+	Phones     string `default:"iphone,pixel:android"                                                              help:"Names of the phones separated by commas, each an iPhone or, with :android after it, an Android phone; or how many iPhones."`
+	Auto       string `default:"none"                                                                              enum:"approve,deny,none"                                                                                                          help:"Button that the phones tap by themselves: approve, deny or none."`
 	Log        string `help:"File that gets a JSON line for every request and everything the phones do, appended." type:"path"`
 	Topic      string `default:"dev.beckon.phone"                                                                  help:"Bundle id and package name of the app."`
 	App        string `default:"beckon"                                                                            help:"Id of the app in the server's configuration."`
