@@ -19,7 +19,6 @@ const unauthenticated = 64 + 16
 // works against the built server over HTTP/2 in clear. The server tells nobody
 // its schema, so the client brings it.
 func TestGRPCurl(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	schema, program := filepath.Join(dir, "schema.binpb"), filepath.Join(dir, "beckond")
 	buf(t, "build", "proto", "-o", schema)
