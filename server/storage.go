@@ -49,7 +49,10 @@ func openKeys(cfg Config) (credential.Keys, error) {
 	if err := os.MkdirAll(cfg.Data, folderMode); err != nil {
 		return credential.Keys{}, fmt.Errorf("data folder: %w", err)
 	}
-	if exists(filepath.Join(cfg.Data, boltstore.FileName)) && !exists(filepath.Join(cfg.Data, masterFile)) {
+	// A caller that hands in its own engine may have just made the file; the
+	// store still holds the key against what it was written with.
+	old := cfg.Engine == nil && exists(filepath.Join(cfg.Data, boltstore.FileName))
+	if old && !exists(filepath.Join(cfg.Data, masterFile)) {
 		return credential.Keys{}, ErrNoMaster
 	}
 	master, _, err := credential.LoadOrCreateMaster(filepath.Join(cfg.Data, masterFile), rand.Reader)
