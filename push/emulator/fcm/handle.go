@@ -78,7 +78,7 @@ func (s *Server) finish(w http.ResponseWriter, hr *http.Request, rec *Record, o 
 	var fault *Fault
 	var hold *Hold
 	if o.status == http.StatusOK {
-		fault, hold = s.script.next(rec.Endpoint, rec.Token)
+		fault, hold = s.script.Next(target{rec.Endpoint, rec.Token})
 	}
 	if fault != nil {
 		o.apply(fault)
@@ -96,7 +96,7 @@ func (s *Server) finish(w http.ResponseWriter, hr *http.Request, rec *Record, o 
 		s.sends.Append(*rec)
 	}
 	if hold != nil {
-		hold.wait(hr.Context(), *rec)
+		hold.Wait(hr.Context(), *rec)
 	}
 	if fault != nil && fault.Delay > 0 {
 		s.sleep(hr.Context(), fault.Delay)

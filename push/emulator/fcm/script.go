@@ -2,15 +2,13 @@ package fcm
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
-	"github.com/beckon-dev/beckon/push/emulator/journal"
+	"github.com/beckon-dev/beckon/push/emulator/script"
 )
 
 // Answer is how a request ends on the wire.
@@ -96,111 +94,30 @@ func (s *Server) Script(m Match, f Fault) error {
 		return fmt.Errorf("%w: answer %q", ErrBadFault, f.Answer)
 	}
 	f.Header, f.Body = maps.Clone(f.Header), slices.Clone(f.Body)
-	s.script.add(&rule{match: m, fault: f})
+	s.script.Fault(m.when(), f)
 	return nil
 }
 
 // ClearScript takes back all faults and holds; requests that are held go on.
-func (s *Server) ClearScript() { s.script.clear() }
+func (s *Server) ClearScript() { s.script.Clear() }
 
 // Hold stops matching requests after they were accepted, stored and recorded and
 // before they are answered.
-type Hold struct {
-	held    *journal.Journal[Record]
-	release chan struct{}
-	once    sync.Once
-
-	mu   sync.Mutex
-	seen int
-}
+type Hold = script.Hold[Record]
 
 // Hold stops the requests matched until Release. A test that stops a sender here
 // has it between accept and answer.
-func (s *Server) Hold(m Match) *Hold {
-	h := &Hold{held: journal.New[Record](nil, 0), release: make(chan struct{})}
-	s.script.add(&rule{match: m, hold: h})
-	return h
+func (s *Server) Hold(m Match) *Hold { return s.script.Hold(m.when()) }
+
+// target is what a rule looks at.
+type target struct {
+	endpoint Endpoint
+	token    string
 }
 
-// Reached blocks until a further request is held and returns its record; each
-// request is returned once. The error is that of ctx.
-func (h *Hold) Reached(ctx context.Context) (Record, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	rec, next, err := h.held.Next(ctx, h.seen)
-	h.seen = next
-	return rec, err
-}
-
-// Release lets the requests go on, also those that come later.
-func (h *Hold) Release() { h.once.Do(func() { close(h.release) }) }
-
-func (h *Hold) wait(ctx context.Context, rec Record) {
-	h.held.Append(rec)
-	select {
-	case <-h.release:
-	case <-ctx.Done():
-	}
-}
-
-// script has the rules in the order they were made.
-type script struct {
-	mu    sync.Mutex
-	rules []*rule
-}
-
-type rule struct {
-	match Match
-	fault Fault
-	hold  *Hold // a rule is a hold or a fault
-	seen  int
-}
-
-func (s *script) add(r *rule) {
-	r.match.Endpoint = cmp.Or(r.match.Endpoint, SendEndpoint)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.rules = append(s.rules, r)
-}
-
-func (s *script) clear() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, r := range s.rules {
-		if r.hold != nil {
-			r.hold.Release()
-		}
-	}
-	s.rules = nil
-}
-
-// next counts an accepted request and returns the fault and the hold for it.
-func (s *script) next(endpoint Endpoint, token string) (fault *Fault, hold *Hold) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, r := range s.rules {
-		if !r.takes(endpoint, token) {
-			continue
-		}
-		switch {
-		case r.hold != nil && hold == nil:
-			hold = r.hold
-		case r.hold == nil && fault == nil:
-			fault = &r.fault
-		}
-	}
-	return fault, hold
-}
-
-func (r *rule) takes(endpoint Endpoint, token string) bool {
-	m := &r.match
-	if m.Endpoint != endpoint || m.Token != "" && m.Token != token {
-		return false
-	}
-	r.seen++
-	first, times := max(m.Nth, 1), m.Times
-	if times == 0 {
-		times = 1
-	}
-	return r.seen >= first && (times < 0 || r.seen < first+times)
+func (m Match) when() script.When[target] {
+	endpoint := cmp.Or(m.Endpoint, SendEndpoint)
+	return script.When[target]{Nth: m.Nth, Times: m.Times, Is: func(t target) bool {
+		return t.endpoint == endpoint && (m.Token == "" || m.Token == t.token)
+	}}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/beckon-dev/beckon/push/emulator/authority"
 	"github.com/beckon-dev/beckon/push/emulator/journal"
+	"github.com/beckon-dev/beckon/push/emulator/script"
 )
 
 // Config is how an emulator is started. The zero value is usable.
@@ -69,7 +70,7 @@ type Server struct {
 	project string
 	records *journal.Journal[Record] // everything
 	sends   *journal.Journal[Record] // messages:send only
-	script  script
+	script  script.Script[target, Fault, Record]
 	schema  *shape
 
 	ctx     context.Context //nolint:containedctx // ends what is held or unanswered
