@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// Streams a connection may open before and after the first valid provider
-	// token, as seen at Apple's servers.
+	// Streams a connection may open before and, unless configured, after the first
+	// valid provider token, as seen at Apple's servers.
 	firstStreams = 1
 	allStreams   = 1000
 
@@ -39,6 +39,8 @@ type conn struct {
 	bearers bearerHistory
 	serving sync.WaitGroup // one goroutine per complete request
 	dead    atomic.Bool    // a black hole: reads on, writes nothing
+	// turnedAway is settled before the connection is known to anybody.
+	turnedAway bool
 
 	out     sync.Mutex // guards all below up to the blank line, and writing frames
 	writers atomic.Int32
@@ -55,6 +57,11 @@ type conn struct {
 	limits     []uint32 // sent and not acknowledged, oldest first
 	limit      uint32   // acknowledged
 	raised     bool
+	looked     uint32 // the highest stream that something was done about
+	handling   int    // requests whose goroutine has not ended
+	leaving    bool   // GOAWAY was sent, naming last
+	last       uint32
+	shut       bool  // nothing more is sent
 	window     int64 // what may be sent on the connection
 	peerWindow int64 // what may be sent on a new stream
 	windowed   chan struct{}
@@ -107,6 +114,7 @@ func (c *conn) serve(ctx context.Context) {
 	_ = c.nc.Close()
 	c.serving.Wait()
 	c.framer, c.buffer, c.encoder = nil, nil, nil // the server keeps c for its counts only
+	c.srv.connEnded()
 	c.srv.log.Debug("apns emulator connection ended", "conn", c.number, "error", err)
 }
 
@@ -127,10 +135,8 @@ func (c *conn) greet(ctx context.Context) error {
 	if string(preface) != http2.ClientPreface {
 		return http2.ConnectionError(http2.ErrCodeProtocol)
 	}
-	c.mu.Lock()
-	c.limits = append(c.limits, firstStreams)
-	c.mu.Unlock()
 	c.write(func() error {
+		c.announce(firstStreams)
 		return errors.Join(
 			c.framer.WriteSettings(
 				http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: firstStreams},
@@ -150,11 +156,24 @@ func (c *conn) raise() {
 		return
 	}
 	c.raised = true
-	c.limits = append(c.limits, allStreams)
 	c.mu.Unlock()
+	c.admit(c.srv.streams)
+}
+
+// admit tells the client how many streams it may open from now on.
+func (c *conn) admit(streams uint32) {
 	c.write(func() error {
-		return c.framer.WriteSettings(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: allStreams})
+		c.announce(streams)
+		return c.framer.WriteSettings(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: streams})
 	})
+}
+
+// announce notes a limit that is about to be sent. The right to write frames is
+// held, so that limits are acknowledged in the order noted.
+func (c *conn) announce(streams uint32) {
+	c.mu.Lock()
+	c.limits = append(c.limits, streams)
+	c.mu.Unlock()
 }
 
 // write runs fn with the right to write frames and flushes, unless another writer
@@ -182,6 +201,6 @@ func (c *conn) describe() Connection {
 	defer c.mu.Unlock()
 	return Connection{
 		Number: c.number, Env: c.env, Open: c.open,
-		Streams: len(c.streams), Opened: c.opened, Refused: c.refused,
+		Streams: len(c.streams), Opened: c.opened, Refused: c.refused, TurnedAway: c.turnedAway,
 	}
 }

@@ -63,12 +63,19 @@
 // misread a push in silence, the emulator refuses and says why in the record; with
 // Config.Lenient it only says why.
 //
-// A connection is told it may open one stream, and 1,000 once a request on it
-// passed checks 4 to 10. More streams than that are refused with REFUSED_STREAM as
-// soon as the limit was acknowledged.
+// # A connection
+//
+// It is told it may open one stream, and 1,000 (Config.Streams) once a request on
+// it passed checks 4 to 10. A script may change the number in mid-life. More streams
+// than that are refused with REFUSED_STREAM as soon as the limit was acknowledged.
+//
+//	turned away   closed before TLS: too many came within a minute (Config.Connects)
+//	open          ─ Fault.GoAway ─► leaving: answers what it looked at, ignores streams
+//	              above the last one it named, and ends behind the last answer
+//	              ─ Closed, ThenCloses ─► ended, without or with its answer
+//	              ─ BlackHoled, ThenSilence ─► reads on and never writes again
 //
 // # Not here yet
 //
-// Lowering the stream limit in mid-life, GOAWAY, refusing rapid reconnects, TooManyRequests by load (a script can
-// answer it), broadcast channels.
+// TooManyRequests by load (a script can answer it), broadcast channels.
 package apns

@@ -32,6 +32,7 @@ func (c *conn) readFrame(ctx context.Context) error {
 		c.onWindowUpdate(f)
 	case *http2.RSTStreamFrame:
 		c.drop(f.StreamID)
+		c.leaveWhenDone()
 	case *http2.PingFrame:
 		if !f.IsAck() {
 			data := f.Data
@@ -59,6 +60,10 @@ func (c *conn) onHeaders(ctx context.Context, f *http2.MetaHeadersFrame) error {
 		return http2.ConnectionError(http2.ErrCodeProtocol)
 	}
 	c.lastID = id
+	if c.leaving && id > c.last { // RFC 9113 §6.8 lets it be ignored
+		c.mu.Unlock()
+		return nil
+	}
 	if uint32(len(c.streams)) >= c.allowed() {
 		c.refused++
 		c.mu.Unlock()
@@ -133,7 +138,16 @@ func (c *conn) complete(st *stream) {
 		return
 	}
 	r.at = c.srv.now()
-	c.serving.Go(func() { c.handle(st) })
+	c.mu.Lock()
+	c.handling++
+	c.mu.Unlock()
+	c.serving.Go(func() {
+		c.handle(st)
+		c.mu.Lock()
+		c.handling--
+		c.mu.Unlock()
+		c.leaveWhenDone()
+	})
 }
 
 func (c *conn) onSettings(f *http2.SettingsFrame) error {

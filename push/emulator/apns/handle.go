@@ -31,10 +31,13 @@ func (c *conn) handle(st *stream) {
 	var fault *Fault
 	var hold *Hold
 	if v.reason == "" {
-		fault, hold = c.srv.script.next(c.env, v.phone.Token)
+		fault, hold = c.srv.script.Next(target{c.env, v.phone.Token, c.number})
 	}
 	if fault != nil {
 		o.apply(fault)
+	}
+	if looked := fault == nil || fault.looksAt(); looked && !c.lookAt(r.stream) {
+		return // GOAWAY told the client meanwhile that nobody did
 	}
 	if o.stored {
 		v.content.ID = o.id
@@ -46,12 +49,23 @@ func (c *conn) handle(st *stream) {
 	rec := c.record(r, &v, &o)
 	c.srv.records.Append(rec)
 	if hold != nil {
-		hold.wait(st.ctx, rec)
+		hold.Wait(st.ctx, rec)
 	}
-	if fault != nil && fault.Delay > 0 {
+	if fault == nil {
+		c.answer(st, &o)
+		return
+	}
+	if fault.Delay > 0 {
 		c.srv.sleep(st.ctx, fault.Delay)
 	}
+	if fault.Streams != 0 {
+		c.admit(fault.Streams)
+	}
+	if fault.GoAway != "" && !c.goAway(r.stream, o.answer == Unseen, fault.GoAway) {
+		o.answer = Refused
+	}
 	c.answer(st, &o)
+	c.then(fault.Then)
 }
 
 // judge turns the verdict of the checks into an answer.
@@ -123,9 +137,11 @@ func (c *conn) answer(st *stream, o *outcome) {
 		c.reply(st, o)
 	case Reset:
 		c.reset(st.request.stream, http2.ErrCodeInternal)
+	case Refused:
+		c.reset(st.request.stream, http2.ErrCodeRefusedStream)
 	case Closed:
 		_ = c.nc.Close()
-	case BlackHoled, NoReply:
+	case BlackHoled, NoReply, Unseen:
 	}
 }
 

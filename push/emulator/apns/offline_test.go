@@ -1,6 +1,7 @@
 package apns_test
 
 import (
+	"fmt"
 	"strconv"
 	"testing"
 	"time"
@@ -39,6 +40,13 @@ func (b *bench) titled(title, collapse string) *push {
 		p.set("apns-collapse-id", collapse)
 	}
 	p.body = `{"aps":{"alert":{"title":"` + title + `"}}}`
+	return p
+}
+
+// badged is a titled request that sets the badge.
+func (b *bench) badged(title, collapse string, badge int) *push {
+	p := b.titled(title, collapse)
+	p.body = fmt.Sprintf(`{"aps":{"alert":{"title":%q},"badge":%d}}`, title, badge)
 	return p
 }
 
@@ -118,6 +126,55 @@ func TestServer_StoresOnePushForAPhoneWithoutNetwork(t *testing.T) {
 			b.clock.advance(tc.away)
 			b.phone.SetOnline(true)
 			if diff := cmp.Diff(tc.want, b.titles()); diff != "" {
+				t.Error("shown: " + diff)
+			}
+			if diff := cmp.Diff(tc.lost, b.lost()); diff != "" {
+				t.Error("lost: " + diff)
+			}
+		})
+	}
+}
+
+// Apple promises no order: what was stored may come behind what was sent later, and
+// then its badge is the one that stays.
+func TestServer_AStoredPushIsOvertaken(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		then  func(*bench, *sender)
+		want  []string
+		lost  []string
+		badge int
+	}{
+		"by the next push": {
+			then: func(b *bench, s *sender) { s.want(b.badged("2", "b", 2), 200, "") },
+			want: []string{"2", "1"}, badge: 1,
+		},
+		"and replaced by one of its collapse id": {
+			then: func(b *bench, s *sender) { s.want(b.badged("2", "a", 2), 200, "") },
+			want: []string{"2"}, lost: []string{device.ByCollapse}, badge: 2,
+		},
+		"by nothing, and comes late": {
+			then: func(b *bench, _ *sender) { b.phone.Tick() },
+			want: []string{"1"}, badge: 1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := start(t, apns.Config{})
+			s := b.sender()
+			b.phone.SetReorder(true)
+			b.phone.SetOnline(false)
+			s.want(b.badged("1", "a", 1), 200, "")
+			b.phone.SetOnline(true)
+			if got := b.titles(); got != nil {
+				t.Errorf("shown = %v before anything overtook it", got)
+			}
+			tc.then(b, s)
+			if n := b.phone.Badge(bundle); n != tc.badge {
+				t.Errorf("badge %d, want %d", n, tc.badge)
+			}
+			s.want(b.titled("3", "c"), 200, "") // the order is as usual again
+			if diff := cmp.Diff(append(tc.want, "3"), b.titles()); diff != "" {
 				t.Error("shown: " + diff)
 			}
 			if diff := cmp.Diff(tc.lost, b.lost()); diff != "" {

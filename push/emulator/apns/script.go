@@ -1,16 +1,14 @@
 package apns
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/beckon-dev/beckon/push/emulator/journal"
+	"github.com/beckon-dev/beckon/push/emulator/script"
 )
 
 // Answer is how a request ends on the wire.
@@ -20,9 +18,20 @@ type Answer string
 const (
 	Replied    Answer = "replied"    // with its status
 	NoReply    Answer = "none"       // the stream stays open and silent
-	Reset      Answer = "reset"      // the stream is reset
+	Reset      Answer = "reset"      // the stream is reset, nobody can say what became of it
+	Refused    Answer = "refused"    // the stream is reset with REFUSED_STREAM: it was not looked at
+	Unseen     Answer = "unseen"     // GOAWAY names a last stream below it: it was not looked at
 	Closed     Answer = "closed"     // the connection is closed
 	BlackHoled Answer = "black-hole" // the connection answers nothing more, pings neither
+)
+
+// Then is what becomes of a connection after an answer was given on it.
+type Then string
+
+// What can become of a connection. The zero value changes nothing.
+const (
+	ThenCloses  Then = "closes"  // it is closed behind the answer
+	ThenSilence Then = "silence" // a black hole: it reads on and writes nothing more, pings neither
 )
 
 // Match picks the requests that a fault or a hold is for, among those that pass
@@ -30,6 +39,7 @@ const (
 type Match struct {
 	Env   Env    // "" for both
 	Token string // "" for every device
+	Conn  int    // number of a connection, 0 for every one
 	// Nth is the first one it is for, counted from 1 since it was scripted; 0 is 1.
 	Nth int
 	// Times is how many in a row; 0 is one, a negative number all later ones.
@@ -56,6 +66,17 @@ type Fault struct {
 	// Store hands the push to the phone although the sender does not hear that it
 	// was accepted: the trap of the ambiguous answer.
 	Store bool
+	// Streams, if not 0, is how many streams the connection admits from now on. It
+	// is announced ahead of the answer.
+	Streams uint32
+	// GoAway, if not "", sends GOAWAY with this reason as JSON ahead of the answer.
+	// Its last stream is this request's or a later one that was looked at. With
+	// Unseen it is below this request: streams that nobody looked at lie above it
+	// and may be sent again elsewhere, and where a later one was looked at already,
+	// this one is Refused instead. The connection ends with its last answer.
+	GoAway Reason
+	// Then is what becomes of the connection afterwards.
+	Then Then
 }
 
 // ErrBadFault answers a script that contradicts itself.
@@ -70,120 +91,57 @@ func (s *Server) Script(m Match, f Fault) error {
 	if f.Status == 0 && f.Reason != "" {
 		f.Status = f.Reason.Status()
 	}
+	if err := f.check(); err != nil {
+		return err
+	}
+	f.Header, f.Body = maps.Clone(f.Header), slices.Clone(f.Body)
+	s.script.Fault(m.when(), f)
+	return nil
+}
+
+func (f *Fault) check() error {
+	answers := []Answer{"", Replied, NoReply, Reset, Refused, Unseen, Closed, BlackHoled}
 	switch {
 	case f.Status != 0 && (f.Status < 200 || f.Status > 599):
 		return fmt.Errorf("%w: status %d", ErrBadFault, f.Status)
 	case len(f.Body) > maxFaultBody:
 		return fmt.Errorf("%w: a body of more than %d bytes", ErrBadFault, maxFaultBody)
-	case f.Answer != "" && !slices.Contains([]Answer{Replied, NoReply, Reset, Closed, BlackHoled}, f.Answer):
+	case !slices.Contains(answers, f.Answer):
 		return fmt.Errorf("%w: answer %q", ErrBadFault, f.Answer)
+	case f.Then != "" && f.Then != ThenCloses && f.Then != ThenSilence:
+		return fmt.Errorf("%w: then %q", ErrBadFault, f.Then)
+	case f.Answer == Unseen && f.GoAway == "":
+		return fmt.Errorf("%w: only GOAWAY can say that a stream is unseen", ErrBadFault)
+	case f.Store && !f.looksAt():
+		return fmt.Errorf("%w: what was not looked at cannot have been stored", ErrBadFault)
 	}
-	f.Header, f.Body = maps.Clone(f.Header), slices.Clone(f.Body)
-	s.script.add(&rule{match: m, fault: f})
 	return nil
 }
 
+// looksAt tells whether the server may have done something about the request.
+func (f *Fault) looksAt() bool { return f.Answer != Refused && f.Answer != Unseen }
+
 // ClearScript takes back all faults and holds; requests that are held go on.
-func (s *Server) ClearScript() { s.script.clear() }
+func (s *Server) ClearScript() { s.script.Clear() }
 
 // Hold stops matching requests after they were accepted, stored and recorded and
 // before they are answered.
-type Hold struct {
-	held    *journal.Journal[Record]
-	release chan struct{}
-	once    sync.Once
-
-	mu   sync.Mutex
-	seen int
-}
+type Hold = script.Hold[Record]
 
 // Hold stops the requests matched until Release. A test that stops a sender here
 // has it between accept and answer.
-func (s *Server) Hold(m Match) *Hold {
-	h := &Hold{held: journal.New[Record](nil, 0), release: make(chan struct{})}
-	s.script.add(&rule{match: m, hold: h})
-	return h
+func (s *Server) Hold(m Match) *Hold { return s.script.Hold(m.when()) }
+
+// target is what a rule looks at.
+type target struct {
+	env   Env
+	token string
+	conn  int
 }
 
-// Reached blocks until a further request is held and returns its record; each
-// request is returned once. The error is that of ctx.
-func (h *Hold) Reached(ctx context.Context) (Record, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	rec, next, err := h.held.Next(ctx, h.seen)
-	h.seen = next
-	return rec, err
-}
-
-// Release lets the requests go on, also those that come later.
-func (h *Hold) Release() { h.once.Do(func() { close(h.release) }) }
-
-func (h *Hold) wait(ctx context.Context, rec Record) {
-	h.held.Append(rec)
-	select {
-	case <-h.release:
-	case <-ctx.Done():
-	}
-}
-
-// script has the rules in the order they were made.
-type script struct {
-	mu    sync.Mutex
-	rules []*rule
-}
-
-type rule struct {
-	match Match
-	fault Fault
-	hold  *Hold // a rule is a hold or a fault
-	seen  int
-}
-
-func (s *script) add(r *rule) {
-	r.match.Token = strings.ToLower(r.match.Token)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.rules = append(s.rules, r)
-}
-
-func (s *script) clear() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, r := range s.rules {
-		if r.hold != nil {
-			r.hold.Release()
-		}
-	}
-	s.rules = nil
-}
-
-// next counts an accepted request and returns the fault and the hold for it.
-func (s *script) next(env Env, token string) (fault *Fault, hold *Hold) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, r := range s.rules {
-		if !r.takes(env, token) {
-			continue
-		}
-		switch {
-		case r.hold != nil && hold == nil:
-			hold = r.hold
-		case r.hold == nil && fault == nil:
-			fault = &r.fault
-		}
-	}
-	return fault, hold
-}
-
-func (r *rule) takes(env Env, token string) bool {
-	m := &r.match
-	if m.Env != "" && m.Env != env || m.Token != "" && m.Token != token {
-		return false
-	}
-	r.seen++
-	first, times := max(m.Nth, 1), m.Times
-	if times == 0 {
-		times = 1
-	}
-	return r.seen >= first && (times < 0 || r.seen < first+times)
+func (m Match) when() script.When[target] {
+	token := strings.ToLower(m.Token)
+	return script.When[target]{Nth: m.Nth, Times: m.Times, Is: func(t target) bool {
+		return (m.Env == "" || m.Env == t.env) && (token == "" || token == t.token) && (m.Conn == 0 || m.Conn == t.conn)
+	}}
 }

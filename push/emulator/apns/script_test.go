@@ -297,6 +297,9 @@ func TestScript_RefusesContradictions(t *testing.T) {
 		"status":      {Status: 99},
 		"answer":      {Answer: "maybe"},
 		"body length": {Status: 503, Body: make([]byte, 20<<10)},
+		"then":        {Then: "dances"},
+		"unseen":      {Answer: apns.Unseen},
+		"lie":         {Answer: apns.Refused, Store: true},
 	} {
 		if err := b.Script(apns.Match{}, f); !errors.Is(err, apns.ErrBadFault) {
 			t.Errorf("%s: error = %v, want ErrBadFault", name, err)

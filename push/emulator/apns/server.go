@@ -1,6 +1,7 @@
 package apns
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/beckon-dev/beckon/push/emulator/authority"
 	"github.com/beckon-dev/beckon/push/emulator/journal"
+	"github.com/beckon-dev/beckon/push/emulator/script"
 )
 
 // Env is one of Apple's two separate services; a device token is good in one.
@@ -44,6 +46,14 @@ type Config struct {
 	Log io.Writer
 	// Keep bounds the requests held in memory; 0 keeps all.
 	Keep int
+	// Streams is how many streams a connection may open after its first valid
+	// provider token; 0 means 1,000. Before, it is one.
+	Streams uint32
+	// Connects is how many connections an environment takes within a minute of Now
+	// before it turns further ones away; 0 means 60, a negative number all. Apple
+	// treats rapid connection and disconnection as an attack and names no number
+	// ("Sending notification requests to APNs").
+	Connects int
 	// Lenient answers requests that only the emulator finds fault with as Apple
 	// would, and writes the fault in the record.
 	Lenient bool
@@ -60,11 +70,12 @@ type Server struct {
 	now     func() time.Time
 	sleep   func(context.Context, time.Duration)
 	lenient bool
+	streams uint32
 	log     *slog.Logger
 	ca      *authority.Authority
 	urls    map[Env]string
 	records *journal.Journal[Record]
-	script  script
+	script  script.Script[target, Fault, Record]
 
 	stop    context.CancelFunc
 	running sync.WaitGroup
@@ -73,6 +84,9 @@ type Server struct {
 	keys    map[string]Key
 	devices map[string]*registration
 	conns   []*conn
+	gate    map[Env]*gate
+	ended   int           // connections
+	endings chan struct{} // closed and made anew when ended grows
 }
 
 // Start opens both hosts and serves until ctx ends or Close is called; Close has
@@ -80,6 +94,9 @@ type Server struct {
 func Start(ctx context.Context, cfg Config) (*Server, error) {
 	s := &Server{
 		now: cfg.Now, sleep: cfg.Sleep, lenient: cfg.Lenient, log: cfg.Logger,
+		streams: cmp.Or(cfg.Streams, allStreams),
+		gate:    map[Env]*gate{Sandbox: {most: cfg.Connects}, Production: {most: cfg.Connects}},
+		endings: make(chan struct{}),
 		urls:    make(map[Env]string),
 		records: journal.New[Record](cfg.Log, cfg.Keep),
 		keys:    make(map[string]Key),
@@ -170,8 +187,13 @@ func (s *Server) accept(ctx context.Context, env Env, l net.Listener) {
 		}
 		s.mu.Lock()
 		c := newConn(s, env, len(s.conns)+1, nc.(*tls.Conn)) //nolint:forcetypeassert // a TLS listener gives nothing else
+		c.turnedAway = !s.gate[env].admits(s.now())
 		s.conns = append(s.conns, c)
 		s.mu.Unlock()
+		if c.turnedAway {
+			c.turnAway()
+			continue
+		}
 		s.running.Go(func() { c.serve(ctx) })
 	}
 }
@@ -205,7 +227,10 @@ type Connection struct {
 	Open    bool `json:"open"`
 	Streams int  `json:"streams"` // open now
 	Opened  int  `json:"opened"`  // all in all
-	Refused int  `json:"refused"` // with REFUSED_STREAM
+	Refused int  `json:"refused"` // with REFUSED_STREAM for the limit
+	// TurnedAway tells that it was closed before TLS, for coming too soon after too
+	// many others.
+	TurnedAway bool `json:"turned_away,omitempty"`
 }
 
 // Connections returns every connection since the start, closed ones included, by

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -83,6 +84,9 @@ func (w *wire) next() string {
 		case *http2.PingFrame:
 			return "pong " + string(f.Data[:])
 		case *http2.GoAwayFrame:
+			if reason := f.DebugData(); len(reason) > 0 {
+				return fmt.Sprintf("goaway %s last %d %s", f.ErrCode, f.LastStreamID, reason)
+			}
 			return "goaway " + f.ErrCode.String()
 		}
 	}

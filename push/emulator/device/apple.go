@@ -17,6 +17,7 @@ type appleBox struct {
 	full   bool
 	stored Notification
 	at     time.Time
+	late   bool // it waits to be overtaken though the phone is back
 	// background has the times of background pushes that were run in the last
 	// hour.
 	background []time.Time
@@ -35,7 +36,10 @@ func (d *Device) AcceptAPNs(n Notification) {
 	}
 	d.flushApple(in)
 	if !d.offline {
+		d.overtake(in, n)
 		d.arriveApple(in, n)
+		in.apple.late = false
+		d.flushApple(in)
 		return
 	}
 	if n.NowOrNever {
@@ -55,6 +59,17 @@ func (d *Device) AcceptAPNs(n Notification) {
 	d.flushApple(in) // it may have come too late to be stored
 }
 
+// overtake settles what a push does to a stored one of the app that has not come
+// through yet: under the same collapse id nothing is left of it, else it comes
+// behind.
+func (d *Device) overtake(in *installed, n Notification) {
+	box := &in.apple
+	if box.full && n.Tag != "" && n.Tag == box.stored.Tag {
+		d.lose(box.stored, ByCollapse)
+		box.full, box.stored = false, Notification{}
+	}
+}
+
 // flushApple delivers the stored push of an app or drops it when it ran out.
 func (d *Device) flushApple(in *installed) {
 	box := &in.apple
@@ -69,7 +84,7 @@ func (d *Device) flushApple(in *installed) {
 	switch {
 	case !d.now().Before(until):
 		d.lose(n, ByExpiry)
-	case !d.offline:
+	case !d.offline && !box.late:
 		d.arriveApple(in, n)
 	default:
 		return

@@ -63,6 +63,7 @@ type Device struct {
 	queue    []func(context.Context)
 	draining bool
 	offline  bool
+	reorder  bool      // what Apple stored comes behind the next push
 	since    time.Time // of offline
 	doze     bool
 	received []time.Time // FCM messages of the last hour, for the limit by device

@@ -15,7 +15,7 @@
 //	          └─ background, wake, mutable ──► App.Receive
 //	person:   Open, Act, Dismiss, Launch, ForceQuit, SetNotifications
 //	app:      Notify, Remove, SetBadge
-//	phone:    SetOnline, SetDoze, Maintain, Tick
+//	phone:    SetOnline, SetReorder, SetDoze, Maintain, Tick
 //
 // Deliver changes the screen before it returns; App.Receive runs afterwards, one
 // call at a time and in order. Time passes by Config.Now alone: after moving the
@@ -40,5 +40,6 @@
 // The vendors give no number for how many invisible messages cost an app its
 // priority (here 5 in a row within 7 days), call the limit of background pushes
 // approximate (here exactly 3 in an hour) and do not say which stored messages go
-// first at a limit (here the oldest). Neither promises an order; here it is kept.
+// first at a limit (here the oldest). Neither promises an order; here it is
+// kept unless SetReorder lets a stored push come behind a newer one.
 package device

@@ -23,7 +23,19 @@ func (d *Device) SetOnline(online bool) {
 		return
 	}
 	d.record(Event{Kind: WentOnline})
+	for _, in := range d.apps {
+		in.apple.late = d.reorder
+	}
 	d.flush()
+}
+
+// SetReorder makes a phone that comes back get what Apple stored for an app behind
+// the app's next push, or at the next Tick: Apple may reorder notifications sent to
+// one device ("Sending notification requests to APNs").
+func (d *Device) SetReorder(on bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.reorder = on
 }
 
 // Online tells whether the phone has a network.
@@ -78,6 +90,9 @@ func (d *Device) Maintain() {
 func (d *Device) Tick() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	for _, in := range d.apps {
+		in.apple.late = false
+	}
 	d.flush()
 }
 
