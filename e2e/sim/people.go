@@ -180,7 +180,7 @@ func (w *world) tap() {
 	cmd := w.answerOf(r)
 	cmd.Surface = decision.SurfaceNotification
 	cmd.Tap = &app.Tap{
-		ID: grant.ID, Verb: decision.Verb(grant.Verb), Decision: grant.Decision, Revision: grant.Revision, Asked: grant.Asked,
+		Verb: decision.Verb(grant.Verb), Decision: grant.Decision, Revision: grant.Revision, Asked: grant.Asked,
 	}
 	if button.Verb == push.Deny && w.chance(2) {
 		r.strength = decision.StepCredential // the button alone

@@ -29,7 +29,6 @@ type AnswerDecision struct {
 
 // Tap is a verified tap token. Its installation is the caller.
 type Tap struct {
-	ID       string
 	Verb     decision.Verb
 	Decision string
 	Revision uint32

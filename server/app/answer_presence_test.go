@@ -186,7 +186,7 @@ func TestAnswerDecision_WhoMayNot(t *testing.T) {
 
 // tap is what a button of a notification sends.
 func tap(d decision.State, verb decision.Verb, c app.AnswerDecision) app.AnswerDecision {
-	c.Tap = &app.Tap{ID: "tap", Verb: verb, Decision: d.ID, Revision: d.Revision, Asked: d.Asked}
+	c.Tap = &app.Tap{Verb: verb, Decision: d.ID, Revision: d.Revision, Asked: d.Asked}
 	return c
 }
 

@@ -36,8 +36,7 @@ type TapGrant struct {
 	Revision              uint32
 	Asked                 [32]byte
 	Verb                  string
-	ID                    string
-	Now, ExpireTime       time.Time
+	ExpireTime            time.Time
 }
 
 // PushApp is a client program that may register push endpoints.

@@ -117,7 +117,7 @@ func TestOutbox_ClaimSendFinish(t *testing.T) {
 		t.Errorf("buttons %+v", m.Payload.Actions)
 	}
 	for _, action := range m.Payload.Actions {
-		if want := fmt.Sprintf("tap %s %s %s 1 ", h.phone.Installation, d.ID, action.Verb); !strings.HasPrefix(action.Token, want) {
+		if want := fmt.Sprintf("tap %s %s %s 1", h.phone.Installation, d.ID, action.Verb); action.Token != want {
 			t.Errorf("token %q", action.Token)
 		}
 	}

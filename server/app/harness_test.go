@@ -55,7 +55,7 @@ func (fakeTokens) Access(g app.AccessGrant) (credential.Secret, time.Time, error
 }
 
 func (fakeTokens) Tap(g app.TapGrant) (string, error) {
-	return fmt.Sprintf("tap %s %s %s %d %s", g.Installation, g.Decision, g.Verb, g.Revision, g.ID), nil
+	return fmt.Sprintf("tap %s %s %s %d", g.Installation, g.Decision, g.Verb, g.Revision), nil
 }
 
 // device is an installation with the keys only it holds.

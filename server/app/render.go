@@ -89,17 +89,13 @@ func (a *App) freshDecision(tx *store.Read, row push.Delivery, address outbox.Ad
 
 // tap mints the token of one button: one decision, revision, verb and device.
 func (a *App) tap(tx *store.Read, installation string, d decision.State, v push.Verb) (string, error) {
-	id, err := randomName(a.random)
-	if err != nil {
-		return "", err
-	}
 	expires := tx.Now().Add(a.limits.TapLife)
 	if !d.ExpireTime.IsZero() && d.ExpireTime.Before(expires) {
 		expires = d.ExpireTime
 	}
 	return a.tokens.Tap(TapGrant{
 		Account: tx.Account(), Installation: installation, Decision: d.ID, Revision: d.Revision,
-		Asked: d.Asked, Verb: string(v), ID: id, Now: tx.Now(), ExpireTime: expires,
+		Asked: d.Asked, Verb: string(v), ExpireTime: expires,
 	})
 }
 

@@ -92,7 +92,7 @@ func (a *Authenticator) Tap(token string) (policy.Principal, app.Tap, error) {
 	}
 	p := policy.Principal{Kind: policy.Installation, Account: tap.Account, Installation: tap.Installation}
 	return p, app.Tap{
-		ID: tap.ID, Verb: decision.Verb(tap.Verb), Decision: tap.Decision,
+		Verb: decision.Verb(tap.Verb), Decision: tap.Decision,
 		Revision: uint32(tap.Revision), Asked: decision.Digest(tap.Digest),
 	}, nil
 }

@@ -180,7 +180,7 @@ func typedRefusal(err error) (refusal, bool) {
 	if e, ok := errors.AsType[*app.StepUpError](err); ok {
 		return refusal{
 			code: connect.CodePermissionDenied, reason: "STEP_UP",
-			text: "the person has to be present; max is the step that is needed", max: int64(e.Needed),
+			text: "the person has to be present: unlock this device, or use another one", max: int64(e.Needed),
 		}, true
 	}
 	if e, ok := errors.AsType[*app.RateError](err); ok {
