@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	v1 "github.com/beckon-dev/beckon/proto/gen/beckon/v1"
 	"github.com/beckon-dev/beckon/sync/proof"
@@ -79,6 +80,18 @@ func (p *Person) Answer(ctx context.Context, d *v1.Decision, a Answer) (*v1.Answ
 		api = p.plain(fixed(a.Tap))
 	}
 	return api.Decisions.AnswerDecision(ctx, req)
+}
+
+// Acknowledge says that the person has a card open on this device, which is
+// called about it a little later then, if it was not called already. The time is
+// when; zero where nothing waits. An app that answers within it never rings.
+// Error: [*Error].
+func (p *Person) Acknowledge(ctx context.Context, d *v1.Decision) (time.Time, error) {
+	res, err := p.Decisions.AcknowledgeDecision(ctx, &v1.AcknowledgeDecisionRequest{DecisionId: d.GetId()})
+	if err != nil || res.GetAlertTime() == nil {
+		return time.Time{}, err
+	}
+	return res.GetAlertTime().AsTime(), nil
 }
 
 func (p *Person) answerTuple(d *v1.Decision, a Answer) (proof.AnswerTuple, error) {

@@ -155,6 +155,13 @@ func (f *fakeServer) UpdateSettings(context.Context, *v1.UpdateSettingsRequest) 
 	})
 }
 
+func (f *fakeServer) AcknowledgeDecision(_ context.Context, r *v1.AcknowledgeDecisionRequest) (*v1.AcknowledgeDecisionResponse, error) {
+	if r.GetDecisionId() != "dec_waits" {
+		return &v1.AcknowledgeDecisionResponse{}, nil
+	}
+	return &v1.AcknowledgeDecisionResponse{AlertTime: timestamppb.New(time.Unix(60, 0))}, nil
+}
+
 func (f *fakeServer) AnswerDecision(_ context.Context, r *v1.AnswerDecisionRequest) (*v1.AnswerDecisionResponse, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -230,3 +230,14 @@ func TestProfilePath(t *testing.T) {
 		}
 	}
 }
+
+func TestAcknowledge(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	p, _ := f.claim(t, f.serve(t, "h1"))
+	for id, want := range map[string]time.Time{"dec_waits": time.Unix(60, 0), "dec_rang": {}} {
+		if got, err := p.Acknowledge(t.Context(), &v1.Decision{Id: id}); err != nil || !got.Equal(want) {
+			t.Errorf("%s: %v, %v", id, got, err)
+		}
+	}
+}

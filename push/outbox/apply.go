@@ -17,6 +17,8 @@ func Apply(d push.Delivery, e Event) push.Delivery {
 	case Returned:
 		d = unlease(d)
 		d.State, d.Reason, d.DueAt = waiting(d), e.Reason, e.At
+	case Held:
+		d.HeldUntil, d.DueAt, d.Reason = e.At, e.At, ReasonCardOpen
 	case VendorAccepted:
 		d = unlease(d)
 		d.Attempt++

@@ -58,19 +58,25 @@ type Expire struct{}
 // suppressed.
 type Suppress struct{ Reason string }
 
+// Acknowledge lets an alert about a decision that was never sent wait until
+// CardGrace after it was asked for: its device shows the card. Once that time
+// is over it is sent like any other.
+type Acknowledge struct{}
+
 // Drop closes a row because its address is gone: revoked, replaced, account
 // closed.
 type Drop struct{ Reason string }
 
-func (Claim) command()     {}
-func (Settle) command()    {}
-func (Skip) command()      {}
-func (Release) command()   {}
-func (Reap) command()      {}
-func (Supersede) command() {}
-func (Expire) command()    {}
-func (Suppress) command()  {}
-func (Drop) command()      {}
+func (Claim) command()       {}
+func (Settle) command()      {}
+func (Skip) command()        {}
+func (Release) command()     {}
+func (Reap) command()        {}
+func (Supersede) command()   {}
+func (Expire) command()      {}
+func (Suppress) command()    {}
+func (Drop) command()        {}
+func (Acknowledge) command() {}
 
 // NeedsAddress reports whether settling v has to be decided against the
 // address as it is stored now.

@@ -34,6 +34,8 @@ const (
 	// ReasonPresence: the device shows the thread, so its person sees the
 	// question without being called.
 	ReasonPresence = "in_hand"
+	// ReasonCardOpen: the device has said that it shows the card itself.
+	ReasonCardOpen = "card_open"
 	// Reasons of a withdrawal: its alert is still with a worker, never reached
 	// the vendor, or is wanted after all.
 	ReasonAlertOpen = "alert_open"
@@ -81,6 +83,8 @@ func Decide(d push.Delivery, cmd Command, now time.Time) ([]Event, error) {
 			return nil, ErrNotSuppressible
 		}
 		return closeWaiting(d, push.Suppressed, c.Reason, now), nil
+	case Acknowledge:
+		return decideAcknowledge(d, now), nil
 	case Drop:
 		return closeWaiting(d, push.DeadAddress, c.Reason, now), nil
 	default:
@@ -97,6 +101,16 @@ func closeWaiting(d push.Delivery, to push.State, reason string, now time.Time) 
 		return nil
 	}
 	return []Event{Ended{At: now, State: to, Reason: reason}}
+}
+
+// decideAcknowledge changes only what was never sent, only to a later time, and
+// never into the past.
+func decideAcknowledge(d push.Delivery, now time.Time) []Event {
+	until := cardGrace(d)
+	if d.Kind != push.DecisionRequired || d.State != push.Pending || !until.After(now) || !until.After(d.DueAt) {
+		return nil
+	}
+	return []Event{Held{At: until}}
 }
 
 func decideClaim(d push.Delivery, c Claim, now time.Time) ([]Event, error) {

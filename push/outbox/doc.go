@@ -13,6 +13,9 @@
 //
 //	pending, retry ── Supersede, Expire, Suppress, Drop ──► superseded, expired, suppressed, dead_address
 //
+// An alert that its device shows anyway waits (Acknowledge): pending with a later
+// due time. It is never closed by that.
+//
 // A withdrawal is a row like any other. Right before its send (FreshWithdrawal)
 // it looks at the alert that it takes back: accepted, it is sent; still with a
 // worker, it waits; never accepted, it ends as superseded.

@@ -41,6 +41,9 @@ type Returned struct {
 	Reason string
 }
 
+// Held lets the row wait until At, because the device shows the card.
+type Held struct{ At time.Time }
+
 // Ended closes the row.
 type Ended struct {
 	At     time.Time
@@ -75,5 +78,6 @@ func (VendorAccepted) event() {}
 func (RetryPlanned) event()   {}
 func (Returned) event()       {}
 func (Ended) event()          {}
+func (Held) event()           {}
 func (AddressJudged) event()  {}
 func (EnvLearned) event()     {}

@@ -51,6 +51,8 @@ func explainWaiting(d push.Delivery) string {
 		return again
 	case ReasonPresence:
 		return "waiting " + span(d.HeldUntil.Sub(d.CreatedAt)) + " because " + inHand
+	case ReasonCardOpen:
+		return "waiting " + span(d.HeldUntil.Sub(d.CreatedAt)) + " because the question is open on this phone"
 	case ReasonStopping:
 		return again + ": the server was stopping"
 	case ReasonPaused:

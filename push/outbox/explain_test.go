@@ -41,6 +41,7 @@ func explanations() []told {
 	return []told{
 		{"new", push.Pending, "", nil, "waiting to be sent"},
 		{"held", push.Pending, outbox.ReasonPresence, held(func(*push.Delivery) {}), "waiting 5 s because this phone was the one in your hand"},
+		{"open", push.Pending, outbox.ReasonCardOpen, held(func(*push.Delivery) {}), "waiting 5 s because the question is open on this phone"},
 		{"stopping", push.Pending, outbox.ReasonStopping, nil, "waiting to be sent: the server was stopping"},
 		{"paused", push.Pending, outbox.ReasonPaused, nil, "waiting to be sent: sending to Apple is paused"},
 		{"unread", push.Pending, outbox.ReasonReadFailed, nil, "waiting to be sent: what it is about could not be read"},

@@ -89,6 +89,7 @@ func TestStates_EveryStateAndCommand(t *testing.T) {
 		"expire":    outbox.Expire{},
 		"suppress":  outbox.Suppress{Reason: "seen"},
 		"drop":      outbox.Drop{Reason: "revoked"},
+		"shown":     outbox.Acknowledge{},
 	}
 	held := map[string]string{
 		"ok": "accepted", "backoff": "retry", "ambiguous": "retry", "cred": "pending", "bug": "rejected",

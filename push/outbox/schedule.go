@@ -1,6 +1,10 @@
 package outbox
 
-import "time"
+import (
+	"time"
+
+	"github.com/beckon-dev/beckon/push"
+)
 
 // Pauses that a verdict calls for where the vendor names none.
 const (
@@ -16,6 +20,16 @@ const (
 	// The circuit holds the lane anyway; this spreads the return.
 	CredPause = 30 * time.Second
 )
+
+// CardGrace is the longest an alert waits on a device that shows its card. It is
+// counted from the question, so that saying it again does not add to it.
+const CardGrace = time.Minute
+
+// cardGrace is until when a row may wait: half of the time there is to answer at
+// most.
+func cardGrace(d push.Delivery) time.Time {
+	return d.CreatedAt.Add(min(CardGrace, d.ExpiresAt.Sub(d.CreatedAt)/2)).Truncate(time.Microsecond)
+}
 
 // Backoff is the wait before the next send after `attempts` earlier ones:
 // exponential, the upper half of it jittered, and never less than least.

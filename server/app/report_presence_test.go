@@ -3,6 +3,7 @@ package app_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,8 @@ import (
 	"github.com/beckon-dev/beckon/server/app"
 	"github.com/beckon-dev/beckon/server/store"
 	"github.com/beckon-dev/beckon/sync/changelog"
+	"github.com/beckon-dev/beckon/sync/task"
+	"github.com/beckon-dev/beckon/sync/thread"
 )
 
 // looks reports what a device shows.
@@ -144,5 +147,134 @@ func TestPresence_ForeignThreadsAreUnknown(t *testing.T) {
 		if _, err := h.app.ReportPresence(t.Context(), stranger.Principal, app.ReportPresence{Thread: thread, Foreground: true}); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("%s: %v", thread, err)
 		}
+	}
+}
+
+// opens says that a device shows a card and returns when it is called.
+func (h *harness) opens(d device, id string) time.Time {
+	h.t.Helper()
+	at, err := h.app.AcknowledgeDecision(h.t.Context(), d.Principal, id)
+	check(h.t, err)
+	return at
+}
+
+// An open card waits up to a minute on the device that shows it, and once: it
+// delays, and silence rings.
+func TestAcknowledge_WaitsOnceAndRings(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ timeout, wait time.Duration }{
+		"without hurry":    {time.Hour, time.Minute},
+		"with little time": {time.Minute, 30 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHarness(t)
+			tablet := h.newDevice(h.account, store.PlatformIOS)
+			h.newAddress(h.phone, "aa")
+			h.newAddress(tablet, "bb")
+			s, held := h.startTask("one")
+			h.looks(h.phone, s.Thread, true)
+			h.looks(tablet, s.Thread, true)
+			d := h.request(held, func(r *app.RequestDecision) { r.Timeout = c.timeout })
+			asked := h.clock.Now()
+			h.clock.Advance(3 * time.Second)
+			for range 3 {
+				if at := h.opens(h.phone, d.ID); !at.Equal(asked.Add(c.wait)) {
+					t.Errorf("called after %v", at.Sub(asked))
+				}
+			}
+			h.clock.Advance(2 * time.Second)
+			if sent := h.deliver(); len(sent) != 1 || len(sent[tablet.Installation]) != 1 {
+				t.Fatalf("sent %v", sent)
+			}
+			lines, _ := h.told(app.ListDeliveries{Subject: d.ID})
+			if want := "because the question is open on this phone"; !strings.Contains(strings.Join(lines, "\n"), want) {
+				t.Errorf("told %q", lines)
+			}
+			h.clock.Set(asked.Add(c.wait).Add(-time.Microsecond))
+			if at := h.opens(h.phone, d.ID); !at.Equal(asked.Add(c.wait)) {
+				t.Errorf("the last moment added %v", at.Sub(asked))
+			}
+			if sent := h.deliver(); len(sent) != 0 {
+				t.Fatalf("sent %v", sent)
+			}
+			h.clock.Advance(time.Microsecond)
+			if at := h.opens(h.phone, d.ID); !at.IsZero() {
+				t.Errorf("it was put off again, until %v", at.Sub(asked))
+			}
+			if sent := h.deliver(); len(sent[h.phone.Installation]) != 1 {
+				t.Errorf("an open card was silenced: %v", sent)
+			}
+			if at := h.opens(h.phone, d.ID); !at.IsZero() {
+				t.Errorf("what was sent waits until %v", at)
+			}
+		})
+	}
+}
+
+// Answered on the open card, nothing rings there.
+func TestAcknowledge_B18_AnsweredOnTheOpenCard(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.newAddress(h.phone, "aa")
+	s, held := h.startTask("one")
+	h.looks(h.phone, s.Thread, true)
+	d := h.request(held)
+	h.opens(h.phone, d.ID)
+	h.clock.Advance(40 * time.Second)
+	if sent := h.deliver(); len(sent) > 0 {
+		t.Fatalf("sent %v", sent)
+	}
+	h.answer(h.phone, d, "deny")
+	if at := h.opens(h.phone, d.ID); !at.IsZero() {
+		t.Errorf("a closed question waits until %v", at)
+	}
+	h.clock.Advance(time.Hour)
+	if sent := h.deliver(); len(sent) > 0 {
+		t.Errorf("sent %v", sent)
+	}
+}
+
+// Whoever is not called yet waits, looking at the thread or not; whoever is no
+// person of this account says nothing.
+func TestAcknowledge_WhoMay(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.newAddress(h.phone, "aa")
+	stranger := h.newDevice(h.newAccount(), store.PlatformIOS)
+	_, held := h.startTask("one")
+	d := h.request(held)
+	for _, id := range []string{d.ID, "dec_x"} {
+		if _, err := h.app.AcknowledgeDecision(t.Context(), stranger.Principal, id); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	if _, err := h.app.AcknowledgeDecision(t.Context(), h.agent, d.ID); !errors.Is(err, app.ErrWrongPrincipal) {
+		t.Errorf("an agent: %v", err)
+	}
+	if at, ok := h.nextDue(); !ok || !at.Equal(h.clock.Now()) {
+		t.Errorf("due at %v", at)
+	}
+	if at := h.opens(h.phone, d.ID); !at.Equal(h.clock.Now().Add(time.Minute)) {
+		t.Errorf("called at %v", at)
+	}
+}
+
+// A result waits for nothing but for being read.
+func TestPresence_ResultsAreSuppressedByReadingAlone(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.newAddress(h.phone, "aa")
+	s, held := h.startTask("one")
+	h.looks(h.phone, s.Thread, true)
+	_, err := h.app.CompleteTask(t.Context(), h.agent, app.CompleteTask{Held: held, Result: &task.Result{Summary: "Built."}})
+	check(t, err)
+	if at, ok := h.nextDue(); !ok || !at.Equal(h.clock.Now()) {
+		t.Errorf("due at %v", at)
+	}
+	_, err = h.app.MarkRead(t.Context(), h.phone.Principal, s.Thread, thread.ReadMark{Position: 9})
+	check(t, err)
+	if sent := h.deliver(); len(sent) > 0 {
+		t.Errorf("sent %v", sent)
 	}
 }

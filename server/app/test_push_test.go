@@ -13,7 +13,7 @@ import (
 func TestTestPush_RingsOnlyTheCaller(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	none, err := h.app.TestPush(t.Context(), h.phone.Principal)
+	none, err := h.app.TestPush(t.Context(), h.phone.Principal, "")
 	check(t, err)
 	if len(none) != 0 {
 		t.Errorf("without an endpoint: %v", none)
@@ -21,7 +21,7 @@ func TestTestPush_RingsOnlyTheCaller(t *testing.T) {
 	h.newAddress(h.phone, "aa")
 	h.newAddress(h.newDevice(h.account, store.PlatformIOS), "bb")
 	h.update(h.account, func(tx *store.Tx) error { return tx.PutSettings(store.Settings{Level: store.LevelFull}) })
-	planned, err := h.app.TestPush(t.Context(), h.phone.Principal)
+	planned, err := h.app.TestPush(t.Context(), h.phone.Principal, "")
 	check(t, err)
 	if len(planned) != 1 || planned[0].Device.ID != h.phone.Installation || planned[0].Sentence != "waiting to be sent" {
 		t.Fatalf("planned %+v", planned)
@@ -34,7 +34,7 @@ func TestTestPush_RingsOnlyTheCaller(t *testing.T) {
 	if want := "test " + h.phone.Installation + " accepted: accepted by Apple 0 s after it was asked"; len(lines) != 1 || lines[0] != want {
 		t.Errorf("told %q", lines)
 	}
-	_, err = h.app.TestPush(t.Context(), h.phone.Principal)
+	_, err = h.app.TestPush(t.Context(), h.phone.Principal, "")
 	check(t, err)
 	second := h.deliver()[h.phone.Installation]
 	if len(second) != 1 || second[0].CollapseID == first[h.phone.Installation][0].CollapseID {
@@ -53,7 +53,7 @@ func TestTestPush_SaysWhyNot(t *testing.T) {
 		a := h.newAddress(h.phone, "aa")
 		a.State = state
 		h.update(h.account, func(tx *store.Tx) error { return tx.UpdateAddress(a) })
-		_, err := h.app.TestPush(t.Context(), h.phone.Principal)
+		_, err := h.app.TestPush(t.Context(), h.phone.Principal, "")
 		check(t, err)
 		if sent := h.deliver(); len(sent) > 0 {
 			t.Errorf("%s: sent %v", state, sent)
@@ -64,4 +64,24 @@ func TestTestPush_SaysWhyNot(t *testing.T) {
 			t.Errorf("%s: %+v", state, page.Rows)
 		}
 	}
+}
+
+// Another device of the account can be tried out too, and nobody else's.
+func TestTestPush_RingsTheNamedDevice(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	desk := h.newDevice(h.account, store.PlatformDesktop)
+	stranger := h.newDevice(h.newAccount(), store.PlatformIOS)
+	h.newAddress(h.phone, "aa")
+	h.newAddress(desk, "bb")
+	_, err := h.app.TestPush(t.Context(), desk.Principal, h.phone.Installation)
+	check(t, err)
+	if sent := h.deliver(); len(sent) != 1 || len(sent[h.phone.Installation]) != 1 {
+		t.Errorf("sent %v", sent)
+	}
+	_, err = h.app.TestPush(t.Context(), stranger.Principal, h.phone.Installation)
+	sameError(t, err, store.ErrNotFound)
+	h.alterDevice(h.phone, func(i *store.Installation) { i.State = store.InstallationRevoked })
+	_, err = h.app.TestPush(t.Context(), desk.Principal, h.phone.Installation)
+	sameError(t, err, store.ErrNotFound)
 }

@@ -38,11 +38,12 @@ func Table() map[string]Row {
 		v + "AgentService/RevokeKey":     {Kinds: full},
 		v + "AgentService/MintTaskToken": {Kinds: agents},
 
-		v + "DecisionService/RequestDecision":  {Kinds: workers},
-		v + "DecisionService/WaitDecision":     {Kinds: workers},
-		v + "DecisionService/WithdrawDecision": {Kinds: workers},
-		v + "DecisionService/AnswerDecision":   {Kinds: people},
-		v + "DecisionService/GetDecision":      {Kinds: readers},
+		v + "DecisionService/RequestDecision":     {Kinds: workers},
+		v + "DecisionService/WaitDecision":        {Kinds: workers},
+		v + "DecisionService/WithdrawDecision":    {Kinds: workers},
+		v + "DecisionService/AnswerDecision":      {Kinds: people},
+		v + "DecisionService/GetDecision":         {Kinds: readers},
+		v + "DecisionService/AcknowledgeDecision": {Kinds: people},
 
 		v + "DeliveryService/ListDeliveries": {Kinds: people},
 

@@ -49,8 +49,8 @@ func environmentIn(e v1.ApnsEnvironment) push.Env {
 	}
 }
 
-func (s addressService) TestPush(ctx context.Context, _ *v1.TestPushRequest) (*v1.TestPushResponse, error) {
-	rows, err := s.app.TestPush(ctx, principalOf(ctx))
+func (s addressService) TestPush(ctx context.Context, r *v1.TestPushRequest) (*v1.TestPushResponse, error) {
+	rows, err := s.app.TestPush(ctx, principalOf(ctx), r.GetInstallationId())
 	if err != nil {
 		return nil, err
 	}

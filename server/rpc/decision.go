@@ -59,6 +59,14 @@ func (s decisionService) WithdrawDecision(ctx context.Context, r *v1.WithdrawDec
 	return &v1.WithdrawDecisionResponse{Decision: decisionOut(d)}, nil
 }
 
+func (s decisionService) AcknowledgeDecision(ctx context.Context, r *v1.AcknowledgeDecisionRequest) (*v1.AcknowledgeDecisionResponse, error) {
+	due, err := s.app.AcknowledgeDecision(ctx, principalOf(ctx), r.GetDecisionId())
+	if err != nil {
+		return nil, err
+	}
+	return &v1.AcknowledgeDecisionResponse{AlertTime: timeOut(due)}, nil
+}
+
 func (s decisionService) GetDecision(ctx context.Context, r *v1.GetDecisionRequest) (*v1.GetDecisionResponse, error) {
 	d, err := s.app.GetDecision(ctx, principalOf(ctx), r.GetDecisionId())
 	if err != nil {

@@ -122,6 +122,9 @@ func decisionRequests(v string) map[string]request {
 		v + "DecisionService/GetDecision": named(func(_ *world, _ device, s side) proto.Message {
 			return &v1.GetDecisionRequest{DecisionId: s.agent.asked.ID}
 		}),
+		v + "DecisionService/AcknowledgeDecision": named(func(_ *world, _ device, s side) proto.Message {
+			return &v1.AcknowledgeDecisionRequest{DecisionId: s.agent.asked.ID}
+		}),
 		v + "DecisionService/AnswerDecision": named(func(w *world, caller device, s side) proto.Message {
 			asked := s.agent.asked
 			view, signature := w.sign(caller, asked, "deny", "answer")
@@ -180,7 +183,9 @@ func peopleRequests(v string) map[string]request {
 				Environment: v1.ApnsEnvironment_APNS_ENVIRONMENT_SANDBOX, Topic: "dev.beckon",
 			}
 		}),
-		v + "AddressService/TestPush": plain(func(*world, device) proto.Message { return &v1.TestPushRequest{} }),
+		v + "AddressService/TestPush": named(func(_ *world, _ device, s side) proto.Message {
+			return &v1.TestPushRequest{InstallationId: s.victim.id}
+		}),
 		v + "AgentService/CreateAgent": plain(func(*world, device) proto.Message {
 			return &v1.CreateAgentRequest{IdempotencyKey: "k", Name: "New"}
 		}),

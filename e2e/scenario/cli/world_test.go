@@ -20,6 +20,8 @@ import (
 	"github.com/beckon-dev/beckon/clients/cmd/beckon/cli"
 	beckon "github.com/beckon-dev/beckon/clients/go"
 	v1 "github.com/beckon-dev/beckon/proto/gen/beckon/v1"
+	"github.com/beckon-dev/beckon/push/emulator/apns"
+	"github.com/beckon-dev/beckon/push/emulator/device"
 	"github.com/beckon-dev/beckon/server"
 	"github.com/beckon-dev/beckon/server/config"
 	"github.com/beckon-dev/beckon/server/policy"
@@ -69,6 +71,7 @@ type world struct {
 	server    *running
 	phone     *beckon.Person
 	offer     *beckon.Offer
+	handset   *device.Device
 }
 
 type worldKey struct{}
@@ -85,6 +88,9 @@ func setup(env *testscript.Env) error {
 	env.Defer(func() {
 		if w.phone != nil {
 			w.phone.Close()
+		}
+		if w.handset != nil {
+			w.handset.Close()
 		}
 		if err := w.server.stop(); err != nil {
 			env.T().Fatal(err)
@@ -110,7 +116,8 @@ func setup(env *testscript.Env) error {
 type running struct {
 	*server.Server
 
-	stop func() error
+	vendor *apns.Server
+	stop   func() error
 }
 
 func startServer(listen string, out *terminal) (*running, error) {
@@ -122,17 +129,25 @@ func startServer(listen string, out *terminal) (*running, error) {
 	}
 	cfg := server.Config{Config: config.Default(dir), Engine: memstore.New(), Terminal: out, Limits: &limits}
 	cfg.Listen = listen
+	vendor, way, err := startVendor(dir)
+	if err != nil {
+		return nil, err
+	}
+	cfg.APNs = way
 	ctx, cancel := context.WithCancel(context.Background())
 	s, err := server.New(ctx, cfg)
 	if err != nil {
 		cancel()
+		vendor.Close()
 		return nil, err
 	}
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
-	return &running{s, sync.OnceValue(func() error {
+	return &running{s, vendor, sync.OnceValue(func() error {
 		cancel()
-		return errors.Join(<-done, os.RemoveAll(dir))
+		err := <-done
+		vendor.Close()
+		return errors.Join(err, os.RemoveAll(dir))
 	})}, nil
 }
 
@@ -217,18 +232,26 @@ func phoneCommand(ts *testscript.TestScript, _ bool, args []string) {
 	w := worldOf(ts)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	device := beckon.Device{Platform: v1.Platform_PLATFORM_IOS, Label: "Phone", Approval: true}
+	kind := beckon.Device{Platform: v1.Platform_PLATFORM_IOS, Label: "Phone", Approval: true}
 	path := filepath.Join(w.dir, "phone", "phone.json")
 	var err error
 	switch args[0] {
 	case "claim":
-		w.phone, err = beckon.Claim(ctx, path, w.link, device, beckon.Options{})
+		if w.phone, err = beckon.Claim(ctx, path, w.link, kind, beckon.Options{}); err == nil {
+			ts.Setenv("PHONE", w.phone.InstallationID())
+		}
+	case "register": // for pushes
+		err = w.register(ctx)
+	case "rang": // with a text that begins so
+		err = w.rang(ctx, args[1])
+	case "told": // by the list of deliveries: "KIND STATE" of each
+		w.told(ctx, ts, args[1:])
 	case "agent": // an agent with its key in the usual place
 		err = w.agent(ctx, filepath.Join(w.dir, "config", "agent.json"), v1.EffectClass_EFFECT_CLASS_IRREVERSIBLE)
 	case "weak-agent": // one that may ask for little
 		err = w.agent(ctx, filepath.Join(w.dir, "weak.json"), v1.EffectClass_EFFECT_CLASS_READ_PRIVATE)
 	case "join": // with the code that a terminal shows; prints digits into a file and waits
-		err = w.join(ctx, ts, path, device, args[1], args[2])
+		err = w.join(ctx, ts, path, kind, args[1], args[2])
 	case "offer":
 		w.offer, err = w.phone.OfferPairing(ctx)
 		ts.Check(err)

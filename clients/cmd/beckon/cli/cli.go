@@ -41,7 +41,7 @@ type commandLine struct {
 	Answer     answerCommand     `cmd:"" group:"For people" help:"Answer a decision."`
 	Stop       stopCommand       `cmd:"" group:"For people" help:"Stop a task."`
 	Agents     agentsCommand     `cmd:"" group:"For people" help:"List the agents that may work for you."`
-	Devices    devicesCommand    `cmd:"" group:"For people" help:"List your devices, or revoke one."`
+	Devices    devicesCommand    `cmd:"" group:"For people" help:"List your devices, or ring or revoke one."`
 	KillSwitch killSwitchCommand `cmd:"" group:"For people" help:"Stop every agent of the account at once, or let them work again."`
 	Deliveries deliveriesCommand `cmd:"" group:"For people" help:"List what was to ring, on which device, and why it did or did not."`
 	Settings   settingsCommand   `cmd:"" group:"For people" help:"Show or change how much a push may show."`

@@ -57,7 +57,12 @@ func (c deliveriesCommand) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	for _, d := range res.GetDeliveries() {
+	return s.deliveries(res.GetDeliveries())
+}
+
+// deliveries prints one line each.
+func (s *session) deliveries(all []*v1.Delivery) error {
+	for _, d := range all {
 		v := deliveryViewOf(d)
 		if s.line.JSON {
 			if err := s.print(v); err != nil {

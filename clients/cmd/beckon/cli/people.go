@@ -276,21 +276,31 @@ func (c settingsCommand) apply(s *session, p *beckon.Person) (*v1.Settings, erro
 }
 
 type devicesCommand struct {
-	Revoke string `help:"End this device: its tokens and pushes die at once." placeholder:"ID"`
+	Revoke string `help:"End this device: its tokens and pushes die at once."                     placeholder:"ID"`
+	Ring   string `help:"Ring this device to see whether it can be reached; at most 5 times an hour." placeholder:"ID"`
 }
 
 // Run lists the devices.
 func (c devicesCommand) Run(s *session) error {
-	if c.Revoke != "" {
-		if err := s.id(c.Revoke, "ins"); err != nil {
+	for _, named := range []string{c.Revoke, c.Ring} {
+		if named == "" {
+			continue
+		}
+		if err := s.id(named, "ins"); err != nil {
 			return err
 		}
+	}
+	if c.Revoke != "" && c.Ring != "" {
+		return usage("--ring and --revoke are two commands")
 	}
 	p, err := s.person()
 	if err != nil {
 		return err
 	}
 	defer p.Close()
+	if c.Ring != "" {
+		return c.ring(s, p)
+	}
 	if c.Revoke != "" {
 		if _, err := p.Installations.RevokeInstallation(s.ctx, &v1.RevokeInstallationRequest{InstallationId: c.Revoke}); err != nil {
 			return err
@@ -318,6 +328,22 @@ func (c devicesCommand) Run(s *session) error {
 		}
 		s.sayf("%s  %-9s %-9s %s%s", v.ID, v.Platform, v.State, v.Label, mark)
 	}
+	return nil
+}
+
+// ring tries a device out. What becomes of each try is a delivery.
+func (c devicesCommand) ring(s *session, p *beckon.Person) error {
+	res, err := p.Addresses.TestPush(s.ctx, &v1.TestPushRequest{InstallationId: c.Ring})
+	if err != nil {
+		return err
+	}
+	if len(res.GetDeliveries()) == 0 {
+		return exit{exitFailed, c.Ring + " cannot be rung: its app has not registered for pushes, as a terminal never does"}
+	}
+	if err := s.deliveries(res.GetDeliveries()); err != nil {
+		return err
+	}
+	s.notef("'beckon deliveries' tells what becomes of it")
 	return nil
 }
 

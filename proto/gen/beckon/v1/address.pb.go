@@ -264,11 +264,13 @@ func (x *PutAddressResponse) GetRegisterTime() *timestamppb.Timestamp {
 	return nil
 }
 
-// TestPushRequest is empty.
+// TestPushRequest says which device.
 type TestPushRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty for the calling one.
+	InstallationId string `protobuf:"bytes,1,opt,name=installation_id,json=installationId,proto3" json:"installation_id,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *TestPushRequest) Reset() {
@@ -301,10 +303,17 @@ func (*TestPushRequest) Descriptor() ([]byte, []int) {
 	return file_beckon_v1_address_proto_rawDescGZIP(), []int{2}
 }
 
+func (x *TestPushRequest) GetInstallationId() string {
+	if x != nil {
+		return x.InstallationId
+	}
+	return ""
+}
+
 // TestPushResponse is what was planned.
 type TestPushResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// One for each endpoint; none where this installation has no endpoint.
+	// One for each endpoint; none where the installation has no endpoint.
 	Deliveries    []*Delivery `protobuf:"bytes,1,rep,name=deliveries,proto3" json:"deliveries,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -362,8 +371,9 @@ const file_beckon_v1_address_proto_rawDesc = "" +
 	"\x12PutAddressResponse\x12\x1f\n" +
 	"\vaccount_tag\x18\x01 \x01(\tR\n" +
 	"accountTag\x12?\n" +
-	"\rregister_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\fregisterTime\"\x11\n" +
-	"\x0fTestPushRequest\"G\n" +
+	"\rregister_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\fregisterTime\"C\n" +
+	"\x0fTestPushRequest\x120\n" +
+	"\x0finstallation_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x18@R\x0einstallationId\"G\n" +
 	"\x10TestPushResponse\x123\n" +
 	"\n" +
 	"deliveries\x18\x01 \x03(\v2\x13.beckon.v1.DeliveryR\n" +

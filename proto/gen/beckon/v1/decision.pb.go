@@ -1752,6 +1752,99 @@ func (x *WaitDecisionResponse) GetDecision() *Decision {
 	return nil
 }
 
+// AcknowledgeDecisionRequest names the card.
+type AcknowledgeDecisionRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The decision.
+	DecisionId    string `protobuf:"bytes,1,opt,name=decision_id,json=decisionId,proto3" json:"decision_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AcknowledgeDecisionRequest) Reset() {
+	*x = AcknowledgeDecisionRequest{}
+	mi := &file_beckon_v1_decision_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AcknowledgeDecisionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AcknowledgeDecisionRequest) ProtoMessage() {}
+
+func (x *AcknowledgeDecisionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_decision_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AcknowledgeDecisionRequest.ProtoReflect.Descriptor instead.
+func (*AcknowledgeDecisionRequest) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *AcknowledgeDecisionRequest) GetDecisionId() string {
+	if x != nil {
+		return x.DecisionId
+	}
+	return ""
+}
+
+// AcknowledgeDecisionResponse says what came of it.
+type AcknowledgeDecisionResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// When this installation is called about it; absent where nothing waits: it
+	// was called already, has no endpoint, or the decision is closed.
+	AlertTime     *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=alert_time,json=alertTime,proto3" json:"alert_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AcknowledgeDecisionResponse) Reset() {
+	*x = AcknowledgeDecisionResponse{}
+	mi := &file_beckon_v1_decision_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AcknowledgeDecisionResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AcknowledgeDecisionResponse) ProtoMessage() {}
+
+func (x *AcknowledgeDecisionResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_decision_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AcknowledgeDecisionResponse.ProtoReflect.Descriptor instead.
+func (*AcknowledgeDecisionResponse) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *AcknowledgeDecisionResponse) GetAlertTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AlertTime
+	}
+	return nil
+}
+
 // AnswerDecisionRequest answers. Approving from class WRITE_REVERSIBLE up
 // needs the proof; a tap token may stand for the credential.
 type AnswerDecisionRequest struct {
@@ -1783,7 +1876,7 @@ type AnswerDecisionRequest struct {
 
 func (x *AnswerDecisionRequest) Reset() {
 	*x = AnswerDecisionRequest{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[12]
+	mi := &file_beckon_v1_decision_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1795,7 +1888,7 @@ func (x *AnswerDecisionRequest) String() string {
 func (*AnswerDecisionRequest) ProtoMessage() {}
 
 func (x *AnswerDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[12]
+	mi := &file_beckon_v1_decision_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1808,7 +1901,7 @@ func (x *AnswerDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerDecisionRequest.ProtoReflect.Descriptor instead.
 func (*AnswerDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{12}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *AnswerDecisionRequest) GetDecisionId() string {
@@ -1898,7 +1991,7 @@ type Winner struct {
 
 func (x *Winner) Reset() {
 	*x = Winner{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[13]
+	mi := &file_beckon_v1_decision_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1910,7 +2003,7 @@ func (x *Winner) String() string {
 func (*Winner) ProtoMessage() {}
 
 func (x *Winner) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[13]
+	mi := &file_beckon_v1_decision_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1923,7 +2016,7 @@ func (x *Winner) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Winner.ProtoReflect.Descriptor instead.
 func (*Winner) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{13}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Winner) GetInstallationId() string {
@@ -1973,7 +2066,7 @@ type AnswerDecisionResponse struct {
 
 func (x *AnswerDecisionResponse) Reset() {
 	*x = AnswerDecisionResponse{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[14]
+	mi := &file_beckon_v1_decision_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1985,7 +2078,7 @@ func (x *AnswerDecisionResponse) String() string {
 func (*AnswerDecisionResponse) ProtoMessage() {}
 
 func (x *AnswerDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[14]
+	mi := &file_beckon_v1_decision_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1998,7 +2091,7 @@ func (x *AnswerDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerDecisionResponse.ProtoReflect.Descriptor instead.
 func (*AnswerDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{14}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *AnswerDecisionResponse) GetOutcome() AnswerOutcome {
@@ -2049,7 +2142,7 @@ type WithdrawDecisionRequest struct {
 
 func (x *WithdrawDecisionRequest) Reset() {
 	*x = WithdrawDecisionRequest{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[15]
+	mi := &file_beckon_v1_decision_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2061,7 +2154,7 @@ func (x *WithdrawDecisionRequest) String() string {
 func (*WithdrawDecisionRequest) ProtoMessage() {}
 
 func (x *WithdrawDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[15]
+	mi := &file_beckon_v1_decision_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2074,7 +2167,7 @@ func (x *WithdrawDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WithdrawDecisionRequest.ProtoReflect.Descriptor instead.
 func (*WithdrawDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{15}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *WithdrawDecisionRequest) GetDecisionId() string {
@@ -2103,7 +2196,7 @@ type WithdrawDecisionResponse struct {
 
 func (x *WithdrawDecisionResponse) Reset() {
 	*x = WithdrawDecisionResponse{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[16]
+	mi := &file_beckon_v1_decision_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2115,7 +2208,7 @@ func (x *WithdrawDecisionResponse) String() string {
 func (*WithdrawDecisionResponse) ProtoMessage() {}
 
 func (x *WithdrawDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[16]
+	mi := &file_beckon_v1_decision_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2128,7 +2221,7 @@ func (x *WithdrawDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WithdrawDecisionResponse.ProtoReflect.Descriptor instead.
 func (*WithdrawDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{16}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *WithdrawDecisionResponse) GetDecision() *Decision {
@@ -2149,7 +2242,7 @@ type GetDecisionRequest struct {
 
 func (x *GetDecisionRequest) Reset() {
 	*x = GetDecisionRequest{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[17]
+	mi := &file_beckon_v1_decision_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2161,7 +2254,7 @@ func (x *GetDecisionRequest) String() string {
 func (*GetDecisionRequest) ProtoMessage() {}
 
 func (x *GetDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[17]
+	mi := &file_beckon_v1_decision_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2174,7 +2267,7 @@ func (x *GetDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDecisionRequest.ProtoReflect.Descriptor instead.
 func (*GetDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{17}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *GetDecisionRequest) GetDecisionId() string {
@@ -2195,7 +2288,7 @@ type GetDecisionResponse struct {
 
 func (x *GetDecisionResponse) Reset() {
 	*x = GetDecisionResponse{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[18]
+	mi := &file_beckon_v1_decision_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2207,7 +2300,7 @@ func (x *GetDecisionResponse) String() string {
 func (*GetDecisionResponse) ProtoMessage() {}
 
 func (x *GetDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[18]
+	mi := &file_beckon_v1_decision_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2220,7 +2313,7 @@ func (x *GetDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDecisionResponse.ProtoReflect.Descriptor instead.
 func (*GetDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{18}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *GetDecisionResponse) GetDecision() *Decision {
@@ -2334,7 +2427,13 @@ const file_beckon_v1_decision_proto_rawDesc = "" +
 	"decisionId\x12;\n" +
 	"\x04wait\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\f\xbaH\t\xaa\x01\x06\"\x02\b<2\x00R\x04wait\"G\n" +
 	"\x14WaitDecisionResponse\x12/\n" +
-	"\bdecision\x18\x01 \x01(\v2\x13.beckon.v1.DecisionR\bdecision\"\xad\x03\n" +
+	"\bdecision\x18\x01 \x01(\v2\x13.beckon.v1.DecisionR\bdecision\"H\n" +
+	"\x1aAcknowledgeDecisionRequest\x12*\n" +
+	"\vdecision_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\n" +
+	"decisionId\"X\n" +
+	"\x1bAcknowledgeDecisionResponse\x129\n" +
+	"\n" +
+	"alert_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\talertTime\"\xad\x03\n" +
 	"\x15AnswerDecisionRequest\x12*\n" +
 	"\vdecision_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\n" +
 	"decisionId\x12\x1a\n" +
@@ -2445,13 +2544,14 @@ const file_beckon_v1_decision_proto_rawDesc = "" +
 	"\x0eWithdrawReason\x12\x1f\n" +
 	"\x1bWITHDRAW_REASON_UNSPECIFIED\x10\x00\x12&\n" +
 	"\"WITHDRAW_REASON_ANSWERED_ELSEWHERE\x10\x01\x12\x1c\n" +
-	"\x18WITHDRAW_REASON_OBSOLETE\x10\x022\xbe\x03\n" +
+	"\x18WITHDRAW_REASON_OBSOLETE\x10\x022\xa4\x04\n" +
 	"\x0fDecisionService\x12X\n" +
 	"\x0fRequestDecision\x12!.beckon.v1.RequestDecisionRequest\x1a\".beckon.v1.RequestDecisionResponse\x12O\n" +
 	"\fWaitDecision\x12\x1e.beckon.v1.WaitDecisionRequest\x1a\x1f.beckon.v1.WaitDecisionResponse\x12U\n" +
 	"\x0eAnswerDecision\x12 .beckon.v1.AnswerDecisionRequest\x1a!.beckon.v1.AnswerDecisionResponse\x12[\n" +
 	"\x10WithdrawDecision\x12\".beckon.v1.WithdrawDecisionRequest\x1a#.beckon.v1.WithdrawDecisionResponse\x12L\n" +
-	"\vGetDecision\x12\x1d.beckon.v1.GetDecisionRequest\x1a\x1e.beckon.v1.GetDecisionResponseB;Z9github.com/beckon-dev/beckon/proto/gen/beckon/v1;beckonv1b\x06proto3"
+	"\vGetDecision\x12\x1d.beckon.v1.GetDecisionRequest\x1a\x1e.beckon.v1.GetDecisionResponse\x12d\n" +
+	"\x13AcknowledgeDecision\x12%.beckon.v1.AcknowledgeDecisionRequest\x1a&.beckon.v1.AcknowledgeDecisionResponseB;Z9github.com/beckon-dev/beckon/proto/gen/beckon/v1;beckonv1b\x06proto3"
 
 var (
 	file_beckon_v1_decision_proto_rawDescOnce sync.Once
@@ -2466,40 +2566,42 @@ func file_beckon_v1_decision_proto_rawDescGZIP() []byte {
 }
 
 var file_beckon_v1_decision_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
-var file_beckon_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_beckon_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_beckon_v1_decision_proto_goTypes = []any{
-	(DecisionState)(0),               // 0: beckon.v1.DecisionState
-	(DecisionKind)(0),                // 1: beckon.v1.DecisionKind
-	(OptionKind)(0),                  // 2: beckon.v1.OptionKind
-	(TextRule)(0),                    // 3: beckon.v1.TextRule
-	(EffectClass)(0),                 // 4: beckon.v1.EffectClass
-	(OnExpiry)(0),                    // 5: beckon.v1.OnExpiry
-	(Surface)(0),                     // 6: beckon.v1.Surface
-	(GrantState)(0),                  // 7: beckon.v1.GrantState
-	(AnswerOutcome)(0),               // 8: beckon.v1.AnswerOutcome
-	(Step)(0),                        // 9: beckon.v1.Step
-	(WithdrawReason)(0),              // 10: beckon.v1.WithdrawReason
-	(*Option)(nil),                   // 11: beckon.v1.Option
-	(*Action)(nil),                   // 12: beckon.v1.Action
-	(*Fact)(nil),                     // 13: beckon.v1.Fact
-	(*DecisionItem)(nil),             // 14: beckon.v1.DecisionItem
-	(*AnswerItem)(nil),               // 15: beckon.v1.AnswerItem
-	(*Answer)(nil),                   // 16: beckon.v1.Answer
-	(*Grant)(nil),                    // 17: beckon.v1.Grant
-	(*Decision)(nil),                 // 18: beckon.v1.Decision
-	(*RequestDecisionRequest)(nil),   // 19: beckon.v1.RequestDecisionRequest
-	(*RequestDecisionResponse)(nil),  // 20: beckon.v1.RequestDecisionResponse
-	(*WaitDecisionRequest)(nil),      // 21: beckon.v1.WaitDecisionRequest
-	(*WaitDecisionResponse)(nil),     // 22: beckon.v1.WaitDecisionResponse
-	(*AnswerDecisionRequest)(nil),    // 23: beckon.v1.AnswerDecisionRequest
-	(*Winner)(nil),                   // 24: beckon.v1.Winner
-	(*AnswerDecisionResponse)(nil),   // 25: beckon.v1.AnswerDecisionResponse
-	(*WithdrawDecisionRequest)(nil),  // 26: beckon.v1.WithdrawDecisionRequest
-	(*WithdrawDecisionResponse)(nil), // 27: beckon.v1.WithdrawDecisionResponse
-	(*GetDecisionRequest)(nil),       // 28: beckon.v1.GetDecisionRequest
-	(*GetDecisionResponse)(nil),      // 29: beckon.v1.GetDecisionResponse
-	(*timestamppb.Timestamp)(nil),    // 30: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),      // 31: google.protobuf.Duration
+	(DecisionState)(0),                  // 0: beckon.v1.DecisionState
+	(DecisionKind)(0),                   // 1: beckon.v1.DecisionKind
+	(OptionKind)(0),                     // 2: beckon.v1.OptionKind
+	(TextRule)(0),                       // 3: beckon.v1.TextRule
+	(EffectClass)(0),                    // 4: beckon.v1.EffectClass
+	(OnExpiry)(0),                       // 5: beckon.v1.OnExpiry
+	(Surface)(0),                        // 6: beckon.v1.Surface
+	(GrantState)(0),                     // 7: beckon.v1.GrantState
+	(AnswerOutcome)(0),                  // 8: beckon.v1.AnswerOutcome
+	(Step)(0),                           // 9: beckon.v1.Step
+	(WithdrawReason)(0),                 // 10: beckon.v1.WithdrawReason
+	(*Option)(nil),                      // 11: beckon.v1.Option
+	(*Action)(nil),                      // 12: beckon.v1.Action
+	(*Fact)(nil),                        // 13: beckon.v1.Fact
+	(*DecisionItem)(nil),                // 14: beckon.v1.DecisionItem
+	(*AnswerItem)(nil),                  // 15: beckon.v1.AnswerItem
+	(*Answer)(nil),                      // 16: beckon.v1.Answer
+	(*Grant)(nil),                       // 17: beckon.v1.Grant
+	(*Decision)(nil),                    // 18: beckon.v1.Decision
+	(*RequestDecisionRequest)(nil),      // 19: beckon.v1.RequestDecisionRequest
+	(*RequestDecisionResponse)(nil),     // 20: beckon.v1.RequestDecisionResponse
+	(*WaitDecisionRequest)(nil),         // 21: beckon.v1.WaitDecisionRequest
+	(*WaitDecisionResponse)(nil),        // 22: beckon.v1.WaitDecisionResponse
+	(*AcknowledgeDecisionRequest)(nil),  // 23: beckon.v1.AcknowledgeDecisionRequest
+	(*AcknowledgeDecisionResponse)(nil), // 24: beckon.v1.AcknowledgeDecisionResponse
+	(*AnswerDecisionRequest)(nil),       // 25: beckon.v1.AnswerDecisionRequest
+	(*Winner)(nil),                      // 26: beckon.v1.Winner
+	(*AnswerDecisionResponse)(nil),      // 27: beckon.v1.AnswerDecisionResponse
+	(*WithdrawDecisionRequest)(nil),     // 28: beckon.v1.WithdrawDecisionRequest
+	(*WithdrawDecisionResponse)(nil),    // 29: beckon.v1.WithdrawDecisionResponse
+	(*GetDecisionRequest)(nil),          // 30: beckon.v1.GetDecisionRequest
+	(*GetDecisionResponse)(nil),         // 31: beckon.v1.GetDecisionResponse
+	(*timestamppb.Timestamp)(nil),       // 32: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),         // 33: google.protobuf.Duration
 }
 var file_beckon_v1_decision_proto_depIdxs = []int32{
 	2,  // 0: beckon.v1.Option.kind:type_name -> beckon.v1.OptionKind
@@ -2510,53 +2612,56 @@ var file_beckon_v1_decision_proto_depIdxs = []int32{
 	13, // 5: beckon.v1.DecisionItem.facts:type_name -> beckon.v1.Fact
 	15, // 6: beckon.v1.Answer.items:type_name -> beckon.v1.AnswerItem
 	6,  // 7: beckon.v1.Answer.surface:type_name -> beckon.v1.Surface
-	30, // 8: beckon.v1.Answer.answer_time:type_name -> google.protobuf.Timestamp
-	30, // 9: beckon.v1.Answer.deliver_time:type_name -> google.protobuf.Timestamp
+	32, // 8: beckon.v1.Answer.answer_time:type_name -> google.protobuf.Timestamp
+	32, // 9: beckon.v1.Answer.deliver_time:type_name -> google.protobuf.Timestamp
 	7,  // 10: beckon.v1.Grant.state:type_name -> beckon.v1.GrantState
-	30, // 11: beckon.v1.Grant.expire_time:type_name -> google.protobuf.Timestamp
+	32, // 11: beckon.v1.Grant.expire_time:type_name -> google.protobuf.Timestamp
 	0,  // 12: beckon.v1.Decision.state:type_name -> beckon.v1.DecisionState
 	1,  // 13: beckon.v1.Decision.kind:type_name -> beckon.v1.DecisionKind
 	14, // 14: beckon.v1.Decision.items:type_name -> beckon.v1.DecisionItem
 	4,  // 15: beckon.v1.Decision.effect_class:type_name -> beckon.v1.EffectClass
-	30, // 16: beckon.v1.Decision.expire_time:type_name -> google.protobuf.Timestamp
+	32, // 16: beckon.v1.Decision.expire_time:type_name -> google.protobuf.Timestamp
 	5,  // 17: beckon.v1.Decision.on_expiry:type_name -> beckon.v1.OnExpiry
 	16, // 18: beckon.v1.Decision.answer:type_name -> beckon.v1.Answer
 	17, // 19: beckon.v1.Decision.grants:type_name -> beckon.v1.Grant
-	30, // 20: beckon.v1.Decision.create_time:type_name -> google.protobuf.Timestamp
-	30, // 21: beckon.v1.Decision.close_time:type_name -> google.protobuf.Timestamp
+	32, // 20: beckon.v1.Decision.create_time:type_name -> google.protobuf.Timestamp
+	32, // 21: beckon.v1.Decision.close_time:type_name -> google.protobuf.Timestamp
 	1,  // 22: beckon.v1.RequestDecisionRequest.kind:type_name -> beckon.v1.DecisionKind
 	14, // 23: beckon.v1.RequestDecisionRequest.items:type_name -> beckon.v1.DecisionItem
-	31, // 24: beckon.v1.RequestDecisionRequest.timeout:type_name -> google.protobuf.Duration
+	33, // 24: beckon.v1.RequestDecisionRequest.timeout:type_name -> google.protobuf.Duration
 	5,  // 25: beckon.v1.RequestDecisionRequest.on_expiry:type_name -> beckon.v1.OnExpiry
 	18, // 26: beckon.v1.RequestDecisionResponse.decision:type_name -> beckon.v1.Decision
-	31, // 27: beckon.v1.WaitDecisionRequest.wait:type_name -> google.protobuf.Duration
+	33, // 27: beckon.v1.WaitDecisionRequest.wait:type_name -> google.protobuf.Duration
 	18, // 28: beckon.v1.WaitDecisionResponse.decision:type_name -> beckon.v1.Decision
-	15, // 29: beckon.v1.AnswerDecisionRequest.items:type_name -> beckon.v1.AnswerItem
-	6,  // 30: beckon.v1.AnswerDecisionRequest.surface:type_name -> beckon.v1.Surface
-	30, // 31: beckon.v1.Winner.answer_time:type_name -> google.protobuf.Timestamp
-	6,  // 32: beckon.v1.Winner.surface:type_name -> beckon.v1.Surface
-	8,  // 33: beckon.v1.AnswerDecisionResponse.outcome:type_name -> beckon.v1.AnswerOutcome
-	24, // 34: beckon.v1.AnswerDecisionResponse.winner:type_name -> beckon.v1.Winner
-	18, // 35: beckon.v1.AnswerDecisionResponse.decision:type_name -> beckon.v1.Decision
-	9,  // 36: beckon.v1.AnswerDecisionResponse.needed_step:type_name -> beckon.v1.Step
-	10, // 37: beckon.v1.WithdrawDecisionRequest.reason:type_name -> beckon.v1.WithdrawReason
-	18, // 38: beckon.v1.WithdrawDecisionResponse.decision:type_name -> beckon.v1.Decision
-	18, // 39: beckon.v1.GetDecisionResponse.decision:type_name -> beckon.v1.Decision
-	19, // 40: beckon.v1.DecisionService.RequestDecision:input_type -> beckon.v1.RequestDecisionRequest
-	21, // 41: beckon.v1.DecisionService.WaitDecision:input_type -> beckon.v1.WaitDecisionRequest
-	23, // 42: beckon.v1.DecisionService.AnswerDecision:input_type -> beckon.v1.AnswerDecisionRequest
-	26, // 43: beckon.v1.DecisionService.WithdrawDecision:input_type -> beckon.v1.WithdrawDecisionRequest
-	28, // 44: beckon.v1.DecisionService.GetDecision:input_type -> beckon.v1.GetDecisionRequest
-	20, // 45: beckon.v1.DecisionService.RequestDecision:output_type -> beckon.v1.RequestDecisionResponse
-	22, // 46: beckon.v1.DecisionService.WaitDecision:output_type -> beckon.v1.WaitDecisionResponse
-	25, // 47: beckon.v1.DecisionService.AnswerDecision:output_type -> beckon.v1.AnswerDecisionResponse
-	27, // 48: beckon.v1.DecisionService.WithdrawDecision:output_type -> beckon.v1.WithdrawDecisionResponse
-	29, // 49: beckon.v1.DecisionService.GetDecision:output_type -> beckon.v1.GetDecisionResponse
-	45, // [45:50] is the sub-list for method output_type
-	40, // [40:45] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	32, // 29: beckon.v1.AcknowledgeDecisionResponse.alert_time:type_name -> google.protobuf.Timestamp
+	15, // 30: beckon.v1.AnswerDecisionRequest.items:type_name -> beckon.v1.AnswerItem
+	6,  // 31: beckon.v1.AnswerDecisionRequest.surface:type_name -> beckon.v1.Surface
+	32, // 32: beckon.v1.Winner.answer_time:type_name -> google.protobuf.Timestamp
+	6,  // 33: beckon.v1.Winner.surface:type_name -> beckon.v1.Surface
+	8,  // 34: beckon.v1.AnswerDecisionResponse.outcome:type_name -> beckon.v1.AnswerOutcome
+	26, // 35: beckon.v1.AnswerDecisionResponse.winner:type_name -> beckon.v1.Winner
+	18, // 36: beckon.v1.AnswerDecisionResponse.decision:type_name -> beckon.v1.Decision
+	9,  // 37: beckon.v1.AnswerDecisionResponse.needed_step:type_name -> beckon.v1.Step
+	10, // 38: beckon.v1.WithdrawDecisionRequest.reason:type_name -> beckon.v1.WithdrawReason
+	18, // 39: beckon.v1.WithdrawDecisionResponse.decision:type_name -> beckon.v1.Decision
+	18, // 40: beckon.v1.GetDecisionResponse.decision:type_name -> beckon.v1.Decision
+	19, // 41: beckon.v1.DecisionService.RequestDecision:input_type -> beckon.v1.RequestDecisionRequest
+	21, // 42: beckon.v1.DecisionService.WaitDecision:input_type -> beckon.v1.WaitDecisionRequest
+	25, // 43: beckon.v1.DecisionService.AnswerDecision:input_type -> beckon.v1.AnswerDecisionRequest
+	28, // 44: beckon.v1.DecisionService.WithdrawDecision:input_type -> beckon.v1.WithdrawDecisionRequest
+	30, // 45: beckon.v1.DecisionService.GetDecision:input_type -> beckon.v1.GetDecisionRequest
+	23, // 46: beckon.v1.DecisionService.AcknowledgeDecision:input_type -> beckon.v1.AcknowledgeDecisionRequest
+	20, // 47: beckon.v1.DecisionService.RequestDecision:output_type -> beckon.v1.RequestDecisionResponse
+	22, // 48: beckon.v1.DecisionService.WaitDecision:output_type -> beckon.v1.WaitDecisionResponse
+	27, // 49: beckon.v1.DecisionService.AnswerDecision:output_type -> beckon.v1.AnswerDecisionResponse
+	29, // 50: beckon.v1.DecisionService.WithdrawDecision:output_type -> beckon.v1.WithdrawDecisionResponse
+	31, // 51: beckon.v1.DecisionService.GetDecision:output_type -> beckon.v1.GetDecisionResponse
+	24, // 52: beckon.v1.DecisionService.AcknowledgeDecision:output_type -> beckon.v1.AcknowledgeDecisionResponse
+	47, // [47:53] is the sub-list for method output_type
+	41, // [41:47] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_beckon_v1_decision_proto_init() }
@@ -2570,7 +2675,7 @@ func file_beckon_v1_decision_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_beckon_v1_decision_proto_rawDesc), len(file_beckon_v1_decision_proto_rawDesc)),
 			NumEnums:      11,
-			NumMessages:   19,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

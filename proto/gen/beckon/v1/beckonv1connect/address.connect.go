@@ -53,9 +53,9 @@ type AddressServiceClient interface {
 	// every start of the app. It takes the place of the one before, and takes
 	// the endpoint away from any other installation or account that had it.
 	PutAddress(context.Context, *v1.PutAddressRequest) (*v1.PutAddressResponse, error)
-	// TestPush rings this installation itself, with a text that says nothing, at
-	// every endpoint it has. What becomes of it is told by ListDeliveries. At most
-	// 5 times an hour.
+	// TestPush rings this installation, or another one of the account, with a text
+	// that says nothing, at every endpoint it has. What becomes of it is told by
+	// ListDeliveries. At most 5 times an hour.
 	TestPush(context.Context, *v1.TestPushRequest) (*v1.TestPushResponse, error)
 }
 
@@ -71,9 +71,9 @@ type AddressServiceHandler interface {
 	// every start of the app. It takes the place of the one before, and takes
 	// the endpoint away from any other installation or account that had it.
 	PutAddress(context.Context, *v1.PutAddressRequest) (*v1.PutAddressResponse, error)
-	// TestPush rings this installation itself, with a text that says nothing, at
-	// every endpoint it has. What becomes of it is told by ListDeliveries. At most
-	// 5 times an hour.
+	// TestPush rings this installation, or another one of the account, with a text
+	// that says nothing, at every endpoint it has. What becomes of it is told by
+	// ListDeliveries. At most 5 times an hour.
 	TestPush(context.Context, *v1.TestPushRequest) (*v1.TestPushResponse, error)
 }
 

@@ -39,6 +39,9 @@ const (
 	// DecisionServiceGetDecisionProcedure is the procedure name of the DecisionService's GetDecision
 	// RPC.
 	DecisionServiceGetDecisionProcedure = "/beckon.v1.DecisionService/GetDecision"
+	// DecisionServiceAcknowledgeDecisionProcedure is the procedure name of the DecisionService's
+	// AcknowledgeDecision RPC.
+	DecisionServiceAcknowledgeDecisionProcedure = "/beckon.v1.DecisionService/AcknowledgeDecision"
 )
 
 var (
@@ -77,6 +80,13 @@ var (
 			Procedure:  DecisionServiceGetDecisionProcedure,
 		}
 	})
+	decisionServiceAcknowledgeDecisionSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_beckon_v1_decision_proto.Services().ByName("DecisionService").Methods().ByName("AcknowledgeDecision"),
+			Procedure:  DecisionServiceAcknowledgeDecisionProcedure,
+		}
+	})
 )
 
 // DecisionServiceClient is a client for the beckon.v1.DecisionService service.
@@ -96,6 +106,12 @@ type DecisionServiceClient interface {
 	WithdrawDecision(context.Context, *v1.WithdrawDecisionRequest) (*v1.WithdrawDecisionResponse, error)
 	// GetDecision reads one decision. By its person, or by the asking agent.
 	GetDecision(context.Context, *v1.GetDecisionRequest) (*v1.GetDecisionResponse, error)
+	// AcknowledgeDecision says that the person has this card open on this
+	// installation. An alert that has not been sent to it yet then waits until at
+	// most 60 seconds after the question, and half of the time there is to
+	// answer; it is sent at the end of that unless the decision was closed. Once
+	// is enough, and no other device waits. By an installation.
+	AcknowledgeDecision(context.Context, *v1.AcknowledgeDecisionRequest) (*v1.AcknowledgeDecisionResponse, error)
 }
 
 // NewDecisionServiceClient constructs a client for the beckon.v1.DecisionService service. Multiple
@@ -121,6 +137,12 @@ type DecisionServiceHandler interface {
 	WithdrawDecision(context.Context, *v1.WithdrawDecisionRequest) (*v1.WithdrawDecisionResponse, error)
 	// GetDecision reads one decision. By its person, or by the asking agent.
 	GetDecision(context.Context, *v1.GetDecisionRequest) (*v1.GetDecisionResponse, error)
+	// AcknowledgeDecision says that the person has this card open on this
+	// installation. An alert that has not been sent to it yet then waits until at
+	// most 60 seconds after the question, and half of the time there is to
+	// answer; it is sent at the end of that unless the decision was closed. Once
+	// is enough, and no other device waits. By an installation.
+	AcknowledgeDecision(context.Context, *v1.AcknowledgeDecisionRequest) (*v1.AcknowledgeDecisionResponse, error)
 }
 
 // RegisterDecisionServiceHandler registers svc as the beckon.v1.DecisionService implementation on
@@ -133,6 +155,7 @@ func RegisterDecisionServiceHandler(server *connect.Server, svc DecisionServiceH
 		connect.Method{Spec: decisionServiceAnswerDecisionSpec(), Handler: adapter.answerDecision},
 		connect.Method{Spec: decisionServiceWithdrawDecisionSpec(), Handler: adapter.withdrawDecision},
 		connect.Method{Spec: decisionServiceGetDecisionSpec(), Handler: adapter.getDecision},
+		connect.Method{Spec: decisionServiceAcknowledgeDecisionSpec(), Handler: adapter.acknowledgeDecision},
 	)
 }
 
@@ -157,6 +180,10 @@ func (UnimplementedDecisionServiceHandler) WithdrawDecision(context.Context, *v1
 
 func (UnimplementedDecisionServiceHandler) GetDecision(context.Context, *v1.GetDecisionRequest) (*v1.GetDecisionResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, "beckon.v1.DecisionService.GetDecision is not implemented")
+}
+
+func (UnimplementedDecisionServiceHandler) AcknowledgeDecision(context.Context, *v1.AcknowledgeDecisionRequest) (*v1.AcknowledgeDecisionResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "beckon.v1.DecisionService.AcknowledgeDecision is not implemented")
 }
 
 type decisionServiceClient struct {
@@ -198,6 +225,14 @@ func (c *decisionServiceClient) WithdrawDecision(ctx context.Context, req *v1.Wi
 func (c *decisionServiceClient) GetDecision(ctx context.Context, req *v1.GetDecisionRequest) (*v1.GetDecisionResponse, error) {
 	var res v1.GetDecisionResponse
 	if err := c.client.CallUnary(ctx, decisionServiceGetDecisionSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *decisionServiceClient) AcknowledgeDecision(ctx context.Context, req *v1.AcknowledgeDecisionRequest) (*v1.AcknowledgeDecisionResponse, error) {
+	var res v1.AcknowledgeDecisionResponse
+	if err := c.client.CallUnary(ctx, decisionServiceAcknowledgeDecisionSpec(), req, &res); err != nil {
 		return nil, err
 	}
 	return &res, nil
@@ -259,6 +294,18 @@ func (h decisionServiceHandler) getDecision(ctx context.Context, _ connect.Spec,
 		return err
 	}
 	res, err := h.svc.GetDecision(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h decisionServiceHandler) acknowledgeDecision(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.AcknowledgeDecisionRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.AcknowledgeDecision(ctx, &req)
 	if err != nil {
 		return err
 	}
