@@ -12,6 +12,7 @@ import (
 	"github.com/beckon-dev/beckon/server/store"
 	"github.com/beckon-dev/beckon/sync/changelog"
 	"github.com/beckon-dev/beckon/sync/decision"
+	"github.com/beckon-dev/beckon/sync/effect"
 	"github.com/beckon-dev/beckon/sync/proof"
 	"github.com/beckon-dev/beckon/sync/task"
 	"github.com/beckon-dev/beckon/sync/thread"
@@ -94,6 +95,10 @@ func table() []row {
 		{is: app.ErrKillSwitch, code: precondition, reason: "KILL_SWITCH", text: "the person has stopped every agent of the account"},
 		{is: app.ErrDeniedBefore, code: precondition, reason: "DENIED_BEFORE", text: "this was denied in this task and the person has not written since"},
 		{is: app.ErrTaskEnded, code: precondition, reason: "TASK_ENDED", text: "the task has ended"},
+
+		{is: effect.ErrGeneration, code: precondition, reason: "UNKNOWN_GENERATION", text: "no such generation of the effect was begun"},
+		{is: effect.ErrExit, code: precondition, reason: "NOT_OFFERED", text: "this way out is not offered any more"},
+		{is: effect.ErrOtherAction, code: connect.CodeAborted, reason: "KEY_REUSED", text: "the effect key stands for another action"},
 
 		{is: app.ErrKeyReused, code: connect.CodeAborted, reason: "KEY_REUSED", text: "the key was used with another body"},
 

@@ -17,6 +17,7 @@ import (
 	"github.com/beckon-dev/beckon/server/store"
 	"github.com/beckon-dev/beckon/sync/changelog"
 	"github.com/beckon-dev/beckon/sync/decision"
+	"github.com/beckon-dev/beckon/sync/effect"
 	"github.com/beckon-dev/beckon/sync/proof"
 	"github.com/beckon-dev/beckon/sync/task"
 	"github.com/beckon-dev/beckon/sync/thread"
@@ -73,6 +74,9 @@ func refusals() map[string]struct {
 		"task.ErrEmptyWait":            {task.ErrEmptyWait, "invalid_argument", "MISSING"},
 		"task.CheckpointConflictError": {&task.CheckpointConflictError{Version: 7}, "aborted", "CHECKPOINT_CONFLICT"},
 		"decision.InvalidError":        {&decision.InvalidError{Field: "items", Reason: "DUPLICATE"}, "invalid_argument", "DUPLICATE"},
+		"effect.ErrOtherAction":        {effect.ErrOtherAction, "aborted", "KEY_REUSED"},
+		"effect.ErrGeneration":         {effect.ErrGeneration, "failed_precondition", "UNKNOWN_GENERATION"},
+		"effect.ErrExit":               {effect.ErrExit, "failed_precondition", "NOT_OFFERED"},
 		"thread.ErrNoAgent":            {thread.ErrNoAgent, "failed_precondition", "NO_AGENT"},
 		"changelog.ErrMalformed":       {changelog.ErrMalformed, "invalid_argument", "MALFORMED"},
 		"changelog.ErrForbidden":       {changelog.ErrForbidden, "not_found", "NOT_FOUND"},
