@@ -187,7 +187,7 @@ func (a *App) answer(tx *store.Tx, p policy.Principal, c AnswerDecision, shown v
 	if err != nil {
 		return AnswerResult{}, err
 	}
-	if outcome == decision.Applied && d.Raises(c.Items) {
+	if outcome == decision.Applied && lets(d, c.Items) {
 		// The program that asked might be waiting for exactly this.
 		s, err := tx.Settings()
 		if err == nil && s.KillSwitch.On() {
@@ -215,6 +215,15 @@ func (a *App) answer(tx *store.Tx, p policy.Principal, c AnswerDecision, shown v
 	}
 	result.AsOf, err = a.asOf(tx)
 	return result, err
+}
+
+// lets reports whether an answer lets a program go on. What a person says to a
+// question of the server settles what has happened, unless it allows an action.
+func lets(d decision.State, items []decision.AnswerItem) bool {
+	if d.Kind.OfServer() {
+		return d.Allows(items)
+	}
+	return d.Raises(items)
 }
 
 // presence is what this answer shows about the person behind it.

@@ -16,7 +16,8 @@ type CompleteTask struct {
 	Ack    []uint64
 }
 
-// CompleteTask freezes the result and ends the task. A repeat under the same
+// CompleteTask freezes the result and ends the task, or, where a person has to
+// accept it first, offers it. A repeat under the same
 // lease with the same result is answered alike. Errors: task.ErrLeaseLost,
 // store.ErrNotFound.
 func (a *App) CompleteTask(ctx context.Context, p policy.Principal, c CompleteTask) (task.State, error) {
@@ -27,9 +28,18 @@ func (a *App) CompleteTask(ctx context.Context, p policy.Principal, c CompleteTa
 				return err
 			}
 		}
-		var err error
-		ended, err = a.stepTask(tx, s, task.Complete{Lease: lease, Result: c.Result})
-		return err
+		review, err := a.reviewID(tx.Read, s)
+		if err != nil {
+			return err
+		}
+		version := s.OfferVersion
+		if ended, err = a.stepTask(tx, s, task.Complete{Lease: lease, Result: c.Result, Review: review}); err != nil {
+			return err
+		}
+		if ended.OfferVersion == version {
+			return nil
+		}
+		return a.offerResult(tx, ended)
 	})
 	return ended, err
 }

@@ -32,6 +32,8 @@ type CreateTask struct {
 	// Claim creates the task in the hands of the caller.
 	Claim      *ClaimOptions
 	NoMessages bool
+	// Review: a person accepts the result before it ends the task.
+	Review bool
 }
 
 // CreateTaskResult is the task and, where asked for, the claim on it.
@@ -107,13 +109,16 @@ func (a *App) createTask(tx *store.Tx, p policy.Principal, c CreateTask) (Create
 	if err := linked(tx.Read, c.Agent, store.ScopeTaskCreate); err != nil {
 		return CreateTaskResult{}, err
 	}
+	if c.Review && c.MaxAttempts == 1 {
+		return CreateTaskResult{}, &FieldError{Field: "review", Reason: "NOT_ALLOWED"}
+	}
 	th, err := a.threadFor(tx, p, c)
 	if err != nil {
 		return CreateTaskResult{}, err
 	}
 	s := task.State{
 		Agent: c.Agent, Title: c.Title, Input: c.Input, Labels: c.Labels,
-		MaxAttempts: c.MaxAttempts, NoMessages: c.NoMessages,
+		MaxAttempts: c.MaxAttempts, NoMessages: c.NoMessages, Review: c.Review,
 	}
 	var lease task.Lease
 	if c.Claim != nil {

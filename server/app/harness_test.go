@@ -253,6 +253,12 @@ func (h *harness) ask(held app.Held, name string, class decision.Class) decision
 // unlocked phone does in its app.
 func (h *harness) answer(d device, asked decision.State, option string) app.AnswerResult {
 	h.t.Helper()
+	return h.answerWith(d, asked, option, "")
+}
+
+// answerWith is answer with a text.
+func (h *harness) answerWith(d device, asked decision.State, option, text string) app.AnswerResult {
+	h.t.Helper()
 	c := app.AnswerDecision{
 		Decision: asked.ID, Revision: asked.Revision, Asked: asked.Asked,
 		Key: "answer " + option + " " + asked.ID, Surface: decision.SurfaceApp, Interactive: true, Unlocked: true,
@@ -262,8 +268,8 @@ func (h *harness) answer(d device, asked decision.State, option string) app.Answ
 	c.View = decision.Digest(view)
 	var items []proof.AnswerItem
 	for _, it := range asked.Items {
-		c.Items = append(c.Items, decision.AnswerItem{Item: it.ID, Options: []string{option}})
-		items = append(items, proof.AnswerItem{ItemID: it.ID, OptionIDs: []string{option}})
+		c.Items = append(c.Items, decision.AnswerItem{Item: it.ID, Options: []string{option}, Text: text})
+		items = append(items, proof.AnswerItem{ItemID: it.ID, OptionIDs: []string{option}, Text: text})
 	}
 	digest, err := proof.AnswerDigest(items)
 	check(h.t, err)

@@ -65,7 +65,7 @@ func (a *App) loseLease(tx *store.Tx, id string) error {
 	if s, err = a.stopWrapped(tx, s, s.Lease.ID); err != nil {
 		return err
 	}
-	open, err := tx.OpenDecisions(id)
+	open, err := ownQuestions(tx.Read, id)
 	if err != nil {
 		return err
 	}

@@ -70,6 +70,11 @@ func prepare(c RequestDecision, now time.Time) (decision.State, error) {
 	if err != nil {
 		return d, err
 	}
+	return withDigests(d)
+}
+
+// withDigests computes what names a card and its actions.
+func withDigests(d decision.State) (decision.State, error) {
 	items := make([]proof.AskedItem, len(d.Items))
 	for i, it := range d.Items {
 		items[i] = proof.AskedItem{ItemID: it.ID, Question: it.Question}
@@ -132,7 +137,7 @@ func (a *App) requestDecision(tx *store.Tx, p policy.Principal, c RequestDecisio
 	if err := deniedBefore(tx.Read, s.ID, d); err != nil {
 		return d, err
 	}
-	open, err := tx.OpenDecisions(s.ID)
+	open, err := ownQuestions(tx.Read, s.ID)
 	if err != nil {
 		return d, err
 	}
@@ -148,14 +153,14 @@ func (a *App) requestDecision(tx *store.Tx, p policy.Principal, c RequestDecisio
 			return d, err
 		}
 		// The old card makes room for the new one.
-		if open, err = tx.OpenDecisions(s.ID); err != nil {
+		if open, err = ownQuestions(tx.Read, s.ID); err != nil {
 			return d, err
 		}
 	}
 	if err := a.openQuota(tx, len(open)); err != nil {
 		return d, err
 	}
-	return a.openDecision(tx, p, s, d)
+	return a.openDecision(tx, p.ID(), s, d)
 }
 
 // replay finds what was asked under this name before.
@@ -191,7 +196,7 @@ func deniedBefore(tx *store.Read, id string, d decision.State) error {
 
 func (a *App) supersede(tx *store.Tx, p policy.Principal, s task.State, id string) error {
 	old, err := tx.Decision(id)
-	if err != nil || old.Task != s.ID {
+	if err != nil || old.Task != s.ID || old.Kind.OfServer() {
 		return &FieldError{Field: "supersedes", Reason: "UNKNOWN_DECISION"}
 	}
 	_, err = a.stepDecision(tx, old, decision.Close{To: decision.Superseded, Reason: "A newer question took its place."}, p.ID())
@@ -209,34 +214,44 @@ func (a *App) openQuota(tx *store.Tx, ofTask int) error {
 }
 
 // openDecision writes the question, shows it in its thread and calls the
-// person.
-func (a *App) openDecision(tx *store.Tx, p policy.Principal, s task.State, d decision.State) (decision.State, error) {
-	id, err := a.newID(tx.Read, store.KindDecision)
-	if err != nil {
-		return d, err
+// person. by is who asks, for the audit.
+func (a *App) openDecision(tx *store.Tx, by string, s task.State, d decision.State) (decision.State, error) {
+	if d.ID == "" {
+		var err error
+		if d.ID, err = a.newID(tx.Read, store.KindDecision); err != nil {
+			return d, err
+		}
 	}
 	if !d.ExpireTime.IsZero() {
 		d.ExpireTime = tx.Now().Add(d.ExpireTime.Sub(d.CreateTime))
 	}
-	d.ID, d.Thread, d.Agent, d.CreateTime = id, s.Thread, s.Agent, tx.Now()
+	d.Task, d.Thread, d.Agent, d.CreateTime = s.ID, s.Thread, s.Agent, tx.Now()
+	if d.Key != "" {
+		if err := tx.PutAskedAs(s.ID, d.Key, d.ID); err != nil {
+			return d, err
+		}
+	}
+	if err := tx.Audit(by, "decision.asked", d.ID, d.Kind.String()); err != nil {
+		return d, err
+	}
+	return d, a.showCard(tx, d)
+}
+
+// showCard stores a card as it is now, brings its thread to the top and calls
+// the person to look at this revision of it.
+func (a *App) showCard(tx *store.Tx, d decision.State) error {
 	if err := tx.PutDecision(d); err != nil {
-		return d, err
+		return err
 	}
-	if err := tx.PutAskedAs(s.ID, d.Key, d.ID); err != nil {
-		return d, err
-	}
-	th, err := tx.Thread(s.Thread)
+	th, err := tx.Thread(d.Thread)
 	if err != nil {
-		return d, err
+		return err
 	}
 	th.UpdateTime = tx.Now()
 	if err := tx.PutThread(th, true); err != nil {
-		return d, err
+		return err
 	}
-	if err := tx.Audit(p.ID(), "decision.asked", d.ID, ""); err != nil {
-		return d, err
-	}
-	return d, a.plan(tx, plan.DecisionOpened{
+	return a.plan(tx, plan.DecisionOpened{
 		Subject: decisionSubject(d), Deadline: d.ExpireTime, Grace: a.limits.PresenceGrace,
 		Shows: func(device string) bool { return a.screens.shows(device, d.Thread, tx.Now()) },
 	})

@@ -53,7 +53,7 @@ func TestRequestDecision_LeavesCardAndCall(t *testing.T) {
 	d := h.request(held, func(c *app.RequestDecision) { c.Timeout, c.Reason = time.Hour, "because" })
 	w.expect("a question", effects{
 		Commits: 1, Account: []string{"decision", "thread", "counters"}, Thread: []string{"decision"},
-		Audit:  []string{"decision.asked by agent", "alert.planned by server: decision_required"},
+		Audit:  []string{"decision.asked by agent: CONFIRM_ACTION", "alert.planned by server: decision_required"},
 		Outbox: []string{"decision_required", "decision_required"},
 		Badge:  store.Counters{OpenDecisions: 1},
 	})

@@ -35,6 +35,9 @@ func (a *App) applyDecision(tx *store.Tx, d decision.State, events []decision.Ev
 	if err := a.plan(tx, plan.DecisionClosed{Subject: decisionSubject(d), By: answeredOn(d)}); err != nil {
 		return d, err
 	}
+	if d.Kind.OfServer() {
+		return d, a.settle(tx, d)
+	}
 	return d, a.tellTask(tx, d)
 }
 

@@ -33,6 +33,9 @@ func (a *App) stepTask(tx *store.Tx, s task.State, c task.Command) (task.State, 
 	if next.Phase.Terminal() {
 		return a.endTask(tx, next, whyCanceled(events))
 	}
+	if task.Lifted(s, next) {
+		return a.signal(tx, next, task.Signal{Kind: task.HoldLifted})
+	}
 	if s.Phase == task.Running && next.Phase != task.Running {
 		return next, showThread(tx, next.Thread)
 	}
@@ -58,6 +61,12 @@ func (a *App) endTask(tx *store.Tx, s task.State, why string) (task.State, error
 		return s, err
 	}
 	for _, d := range unsettled {
+		if d.Kind.OfServer() {
+			if err := a.taskOver(tx, d); err != nil {
+				return s, err
+			}
+			continue
+		}
 		if _, err := a.stepDecision(tx, d, decision.Close{To: decision.Canceled, Reason: "The task has ended."}, actorServer); err != nil {
 			return s, err
 		}
@@ -92,8 +101,8 @@ func (a *App) endTask(tx *store.Tx, s task.State, why string) (task.State, error
 	return s, a.plan(tx, plan.TaskEnded{
 		Subject:   subjectOf(s.Thread, s.ID),
 		Outcome:   endOutcome(s),
-		HasResult: s.Result != nil,
-		Answered:  s.Answered,
+		HasResult: s.Result != nil && !accepted(s),
+		Answered:  s.Answered || accepted(s),
 	})
 }
 
@@ -135,12 +144,11 @@ const actorServer = "server"
 func endItem(s task.State, why string) thread.Item {
 	it := thread.Item{Task: s.ID, Role: thread.RoleServer, Kind: thread.Notice}
 	switch {
+	case accepted(s):
+		it.Parts = []thread.Part{{Text: "Accepted."}} // by who knows what it says
 	case s.Phase == task.Completed && s.Result != nil:
 		it.Role, it.Kind, it.Notable = thread.RoleAgent, thread.Result, true
-		it.Parts = []thread.Part{{Text: s.Result.Summary}}
-		if s.Result.Body != "" {
-			it.Parts = append(it.Parts, thread.Part{Text: s.Result.Body})
-		}
+		it.Parts = resultParts(s.Result)
 	case s.Phase == task.Completed:
 		it.Parts, it.Notable = []thread.Part{{Text: "Done."}}, !s.Answered
 	case s.Phase == task.Failed:
@@ -158,6 +166,20 @@ func endItem(s task.State, why string) thread.Item {
 		it.Parts = []thread.Part{{Text: text}}
 	}
 	return it
+}
+
+// accepted: a person has seen the result and ended the task with it.
+func accepted(s task.State) bool { return s.Phase == task.Completed && s.OfferVersion > 0 }
+
+func resultParts(r *task.Result) []thread.Part {
+	if r == nil {
+		return []thread.Part{{Text: "Done."}}
+	}
+	parts := []thread.Part{{Text: r.Summary}}
+	if r.Body != "" {
+		parts = append(parts, thread.Part{Text: r.Body})
+	}
+	return parts
 }
 
 // signal tells a task something: stored with its cause, delivered until

@@ -34,6 +34,9 @@ func (a *App) WithdrawDecision(ctx context.Context, p policy.Principal, id strin
 		if d, err = tx.Decision(id); err != nil {
 			return err
 		}
+		if d.Kind.OfServer() {
+			return store.ErrNotFound
+		}
 		if _, err := workTask(tx.Read, p, d.Task, store.ScopeDecisionRequest); err != nil {
 			return err
 		}

@@ -77,6 +77,8 @@ func Table() map[string]Row {
 		v + "TaskService/UpdateProgress": {Kinds: workers},
 		v + "TaskService/CompleteTask":   {Kinds: workers},
 		v + "TaskService/FailTask":       {Kinds: workers},
+		v + "TaskService/PauseTask":      {Kinds: people},
+		v + "TaskService/ResumeTask":     {Kinds: people},
 		v + "TaskService/StopTask":       {Kinds: people},
 		v + "TaskService/GetTask":        {Kinds: readers},
 

@@ -30,6 +30,7 @@ func decisionOut(s decision.State) *v1.Decision {
 		AskedDigest: digestOut(s.Asked), EffectClass: classOut(s.Class), ExpireTime: timeOut(s.ExpireTime),
 		OnExpiry: v1.OnExpiry(s.OnExpiry), Answer: answerOut(s.Answer), Grants: mapAll(s.Grants, grantOut),
 		CreateTime: timeOut(s.CreateTime), CloseTime: timeOut(s.CloseTime), CloseReason: s.CloseReason,
+		AboutId: s.About, AboutVersion: s.AboutVersion,
 	}
 }
 

@@ -15,6 +15,7 @@ func taskOut(s task.State) *v1.Task {
 		CheckpointVersion: s.Checkpoint, Progress: progressOut(s.Progress),
 		Result: resultOut(s.Result), Failure: failureOut(s.Failure),
 		CreateTime: timeOut(s.CreateTime), EndTime: timeOut(s.EndTime), LeaseExpireTime: timeOut(s.Lease.Until),
+		Review: s.Review, ReviewDecisionId: s.Offer, ResultVersion: s.OfferVersion,
 	}
 }
 

@@ -48,8 +48,9 @@ func TestEnumsAgree(t *testing.T) {
 		v1.WaitMode(task.Any): "ANY", v1.WaitMode(task.All): "ALL",
 		v1.SignalKind(task.DecisionClosed): "DECISION_CLOSED", v1.SignalKind(task.Message): "MESSAGE",
 		v1.SignalKind(task.HoldLifted): "HOLD_LIFTED", v1.SignalKind(task.WaitTimeout): "WAIT_TIMEOUT",
-		v1.SignalKind(task.ApprovalRevoked): "APPROVAL_REVOKED",
-		v1.TextRule(decision.TextNone):      "NONE", v1.TextRule(decision.TextRequired): "REQUIRED",
+		v1.SignalKind(task.ApprovalRevoked): "APPROVAL_REVOKED", v1.SignalKind(task.ResultSentBack): "RESULT_SENT_BACK",
+		v1.DecisionKind(decision.ReviewResult): "REVIEW_RESULT",
+		v1.TextRule(decision.TextNone):         "NONE", v1.TextRule(decision.TextRequired): "REQUIRED",
 		v1.OnExpiry(decision.TellAgent): "TELL_AGENT", v1.OnExpiry(decision.StopTask): "STOP_TASK",
 		v1.Surface(decision.SurfaceNotification): "NOTIFICATION", v1.Surface(decision.SurfaceTerminal): "TERMINAL",
 		v1.GrantState(decision.Armed): "ARMED", v1.GrantState(decision.GrantExpired): "EXPIRED",
@@ -183,6 +184,7 @@ func TestDecisionWhole(t *testing.T) {
 		ID: "dec", Task: "tsk", Thread: "thr", Agent: "agt", Key: "k", Revision: 2, Status: decision.Resolved,
 		Kind: decision.ConfirmAction, Title: "t", Reason: "r", Asked: decision.Digest{1}, Class: decision.WriteReversible,
 		ExpireTime: moment(), OnExpiry: decision.StopTask, CreateTime: moment(), CloseTime: moment(), CloseReason: "c",
+		About: "tsk", AboutVersion: 7,
 		Answer: &decision.Answer{
 			Items: []decision.AnswerItem{{Item: "a", Options: []string{"y"}, Text: "x"}}, Installation: "ins", Label: "Phone",
 			Surface: decision.SurfaceApp, Key: "ak", View: decision.Digest{2}, Proof: []byte("p"), Time: moment(), DeliverTime: moment(),
@@ -196,6 +198,7 @@ func TestDecisionWhole(t *testing.T) {
 		State: v1.DecisionState_DECISION_STATE_RESOLVED, Kind: v1.DecisionKind_DECISION_KIND_CONFIRM_ACTION,
 		Title: "t", AgentReason: "r", AskedDigest: digest(1), EffectClass: v1.EffectClass_EFFECT_CLASS_WRITE_REVERSIBLE,
 		ExpireTime: at, OnExpiry: v1.OnExpiry_ON_EXPIRY_STOP_TASK, CreateTime: at, CloseTime: at, CloseReason: "c",
+		AboutId: "tsk", AboutVersion: 7,
 		Answer: &v1.Answer{
 			Items:          []*v1.AnswerItem{{ItemId: "a", OptionIds: []string{"y"}, Text: "x"}},
 			InstallationId: "ins", InstallationLabel: "Phone", Surface: v1.Surface_SURFACE_APP,

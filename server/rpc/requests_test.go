@@ -88,6 +88,12 @@ func taskRequests(v string) map[string]request {
 		v + "TaskService/FailTask": named(func(_ *world, _ device, s side) proto.Message {
 			return &v1.FailTaskRequest{TaskId: s.agent.task, LeaseId: s.agent.lease, Failure: &v1.TaskFailure{Code: "x"}}
 		}),
+		v + "TaskService/PauseTask": named(func(_ *world, _ device, s side) proto.Message {
+			return &v1.PauseTaskRequest{IdempotencyKey: "k", TaskId: s.agent.task}
+		}),
+		v + "TaskService/ResumeTask": named(func(_ *world, _ device, s side) proto.Message {
+			return &v1.ResumeTaskRequest{IdempotencyKey: "k", TaskId: s.agent.task}
+		}),
 		v + "TaskService/StopTask": named(func(_ *world, _ device, s side) proto.Message {
 			return &v1.StopTaskRequest{IdempotencyKey: "k", TaskId: s.agent.task}
 		}),

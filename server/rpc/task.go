@@ -16,7 +16,7 @@ var _ beckonv1connect.TaskServiceHandler = taskService{}
 func (s taskService) CreateTask(ctx context.Context, r *v1.CreateTaskRequest) (*v1.CreateTaskResponse, error) {
 	c := app.CreateTask{
 		Key: r.GetIdempotencyKey(), Account: r.GetAccountId(), Agent: r.GetAgentId(), Thread: r.GetThreadId(), Title: r.GetTitle(),
-		Input: r.GetInput(), Labels: r.GetLabels(), MaxAttempts: int(r.GetMaxAttempts()), NoMessages: r.GetNoMessages(),
+		Input: r.GetInput(), Labels: r.GetLabels(), MaxAttempts: int(r.GetMaxAttempts()), NoMessages: r.GetNoMessages(), Review: r.GetReview(),
 	}
 	if r.GetClaim() != nil {
 		claim := claimOptionsIn(r.GetClaim())
@@ -113,6 +113,22 @@ func (s taskService) FailTask(ctx context.Context, r *v1.FailTaskRequest) (*v1.F
 		return nil, err
 	}
 	return &v1.FailTaskResponse{Task: taskOut(ended)}, nil
+}
+
+func (s taskService) PauseTask(ctx context.Context, r *v1.PauseTaskRequest) (*v1.PauseTaskResponse, error) {
+	result, err := s.app.PauseTask(ctx, principalOf(ctx), app.PauseTask{Key: r.GetIdempotencyKey(), Task: r.GetTaskId(), Reason: r.GetReason()})
+	if err != nil {
+		return nil, err
+	}
+	return &v1.PauseTaskResponse{Task: taskOut(result.Task), AsOf: result.AsOf}, nil
+}
+
+func (s taskService) ResumeTask(ctx context.Context, r *v1.ResumeTaskRequest) (*v1.ResumeTaskResponse, error) {
+	result, err := s.app.ResumeTask(ctx, principalOf(ctx), app.ResumeTask{Key: r.GetIdempotencyKey(), Task: r.GetTaskId()})
+	if err != nil {
+		return nil, err
+	}
+	return &v1.ResumeTaskResponse{Task: taskOut(result.Task), AsOf: result.AsOf}, nil
 }
 
 func (s taskService) StopTask(ctx context.Context, r *v1.StopTaskRequest) (*v1.StopTaskResponse, error) {

@@ -19,6 +19,7 @@ func packDecision(s decision.State) *storagev1.Decision {
 		ExpireTime: micros(s.ExpireTime), OnExpiry: uint32(s.OnExpiry),
 		Answer: packAnswer(s.Answer), Grants: each(s.Grants, packGrant),
 		CreateTime: micros(s.CreateTime), CloseTime: micros(s.CloseTime), CloseReason: s.CloseReason,
+		About: s.About, AboutVersion: s.AboutVersion,
 	}
 }
 
@@ -36,6 +37,7 @@ func unpackDecision(m *storagev1.Decision, r *reading) decision.State {
 		Answer:     unpackAnswer(m.GetAnswer(), r),
 		Grants:     each(m.GetGrants(), func(m *storagev1.Grant) decision.Grant { return unpackGrant(m, r) }),
 		CreateTime: moment(m.GetCreateTime()), CloseTime: moment(m.GetCloseTime()), CloseReason: m.GetCloseReason(),
+		About: m.GetAbout(), AboutVersion: m.GetAboutVersion(),
 	}
 }
 

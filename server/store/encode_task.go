@@ -16,7 +16,7 @@ func packTask(s task.State) *storagev1.Task {
 		Id: s.ID, Thread: s.Thread, Agent: s.Agent, Title: s.Title,
 		Input: s.Input, Labels: s.Labels, NoMessages: s.NoMessages,
 		Phase:    uint32(s.Phase),
-		Hold:     &storagev1.Hold{Kind: uint32(s.Hold.Kind), By: s.Hold.By, Reason: s.Hold.Reason, Since: micros(s.Hold.Since)},
+		Hold:     packHold(s.Hold),
 		Lease:    &storagev1.Lease{Id: s.Lease.ID, ClaimId: s.Lease.ClaimID, Length: s.Lease.Length.Microseconds(), Until: micros(s.Lease.Until)},
 		Wait:     &storagev1.Wait{Mode: uint32(s.Wait.Mode), Decisions: s.Wait.Decisions, Until: micros(s.Wait.Until)},
 		Ended:    &storagev1.Ended{Lease: s.Ended.Lease, Op: uint32(s.Ended.Op), Phase: uint32(s.Ended.Phase)},
@@ -24,6 +24,10 @@ func packTask(s task.State) *storagev1.Task {
 		Checkpoint: s.Checkpoint, Signals: s.Signals, Answered: s.Answered,
 		Progress: packProgress(s.Progress), HeaderTime: micros(s.HeaderTime),
 		CreateTime: micros(s.CreateTime), EndTime: micros(s.EndTime), EndPosition: s.EndPosition,
+		Review: s.Review, Offer: s.Offer, OfferVersion: s.OfferVersion,
+	}
+	if s.Below != (task.Hold{}) {
+		m.Below = packHold(s.Below)
 	}
 	if r := s.Result; r != nil {
 		m.Result = &storagev1.Result{Summary: r.Summary, Body: r.Body, DataJson: r.DataJSON, ExitStatus: r.ExitStatus}
@@ -47,6 +51,8 @@ func unpackTask(m *storagev1.Task, r *reading) task.State {
 		Checkpoint: m.GetCheckpoint(), Signals: m.GetSignals(), Answered: m.GetAnswered(),
 		Progress: unpackProgress(m.GetProgress()), HeaderTime: moment(m.GetHeaderTime()),
 		CreateTime: moment(m.GetCreateTime()), EndTime: moment(m.GetEndTime()), EndPosition: m.GetEndPosition(),
+		Below:  unpackHold(m.GetBelow(), r),
+		Review: m.GetReview(), Offer: m.GetOffer(), OfferVersion: m.GetOfferVersion(),
 	}
 	if m := m.GetResult(); m != nil {
 		s.Result = &task.Result{Summary: m.GetSummary(), Body: m.GetBody(), DataJSON: m.GetDataJson(), ExitStatus: m.ExitStatus}
@@ -55,6 +61,10 @@ func unpackTask(m *storagev1.Task, r *reading) task.State {
 		s.Failure = &task.Failure{Code: m.GetCode(), Text: m.GetText(), Retriable: m.GetRetriable(), ExitStatus: m.ExitStatus}
 	}
 	return s
+}
+
+func packHold(h task.Hold) *storagev1.Hold {
+	return &storagev1.Hold{Kind: uint32(h.Kind), By: h.By, Reason: h.Reason, Since: micros(h.Since)}
 }
 
 func unpackHold(m *storagev1.Hold, r *reading) task.Hold {

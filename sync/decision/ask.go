@@ -30,6 +30,9 @@ func invalid(reason, format string, args ...any) error {
 // Ask completes and judges a new question: default options, class, facts. The
 // digests are the caller's.
 func Ask(s State, now time.Time) (State, error) {
+	if s.Kind.OfServer() {
+		return s, invalid("NOT_ALLOWED", "kind")
+	}
 	if len(s.Items) == 0 || len(s.Items) > MaxItems {
 		return s, invalid("LIMIT", "items")
 	}

@@ -77,6 +77,14 @@ type Close struct {
 	Reason string
 }
 
+// Amend changes the card under the person's eyes: whoever saw the old one has
+// to look again.
+type Amend struct {
+	// Card has the new title, reason, items, class and digest; the rest of it is
+	// not read.
+	Card State
+}
+
 // Deliver notes that the agent acknowledged the answer.
 type Deliver struct{}
 
@@ -89,6 +97,7 @@ type ExpireGrants struct{}
 func (GiveAnswer) command()   {}
 func (Expire) command()       {}
 func (Close) command()        {}
+func (Amend) command()        {}
 func (Deliver) command()      {}
 func (VoidGrants) command()   {}
 func (ExpireGrants) command() {}
@@ -107,6 +116,8 @@ type (
 		To     Status
 		Reason string
 	}
+	// Amended: the card is another one now.
+	Amended struct{ Card State }
 	// Delivered: the agent has it.
 	Delivered struct{}
 	// GrantsEnded: these grants are now in that state.
@@ -118,6 +129,7 @@ type (
 
 func (ResolvedBy) event()  {}
 func (ClosedAs) event()    {}
+func (Amended) event()     {}
 func (Delivered) event()   {}
 func (GrantsEnded) event() {}
 
@@ -137,6 +149,14 @@ func Decide(s State, c Command, now time.Time) ([]Event, Outcome, error) {
 			return nil, 0, nil
 		}
 		return []Event{ClosedAs(c)}, 0, nil
+	case Amend:
+		if s.Status != Pending {
+			return nil, 0, nil
+		}
+		if s.Late(now) {
+			return []Event{expired()}, 0, nil
+		}
+		return []Event{Amended(c)}, 0, nil
 	case Deliver:
 		if s.Status != Resolved || !s.Answer.DeliverTime.IsZero() {
 			return nil, 0, nil
@@ -258,6 +278,10 @@ func Apply(s State, e Event, now time.Time) State {
 		s.Status, s.Answer, s.Grants, s.CloseTime = Resolved, &a, e.Grants, now
 	case ClosedAs:
 		s.Status, s.CloseReason, s.CloseTime = e.To, e.Reason, now
+	case Amended:
+		s.Title, s.Reason, s.Items, s.Class, s.Asked = e.Card.Title, e.Card.Reason, e.Card.Items, e.Card.Class, e.Card.Asked
+		s.About, s.AboutVersion = e.Card.About, e.Card.AboutVersion
+		s.Revision++
 	case Delivered:
 		a := *s.Answer
 		a.DeliverTime = now

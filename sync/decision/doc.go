@@ -5,17 +5,21 @@
 // [Apply] carries it out; all are pure. Silence is EXPIRED, not "denied". A
 // losing answer is a typed [Outcome] with the winner, not an error.
 //
-//	state      | Answer                        | Expire  | Close(CANCELED, SUPERSEDED, WITHDRAWN) | Deliver | Void | ExpireGrants
-//	PENDING    | RESOLVED, or stays¹           | EXPIRED | that state                             | -       | -    | -
-//	RESOLVED   | SAME or CONFLICT              | -       | -                                      | stamps² | ARMED grants → VOID | ARMED grants past their time → EXPIRED
-//	EXPIRED    | EXPIRED                       | -       | -                                      | -       | -    | -
-//	CANCELED   | CLOSED                        | -       | -                                      | -       | -    | -
-//	SUPERSEDED | CLOSED                        | -       | -                                      | -       | -    | -
-//	WITHDRAWN  | CLOSED                        | -       | -                                      | -       | -    | -
+//	state      | Answer                        | Expire  | Close(CANCELED, SUPERSEDED, WITHDRAWN) | Amend    | Deliver | Void | ExpireGrants
+//	PENDING    | RESOLVED, or stays¹           | EXPIRED | that state                             | PENDING³ | -       | -    | -
+//	RESOLVED   | SAME or CONFLICT              | -       | -                                      | -        | stamps² | ARMED grants → VOID | ARMED grants past their time → EXPIRED
+//	EXPIRED    | EXPIRED                       | -       | -                                      | -        | -       | -    | -
+//	CANCELED   | CLOSED                        | -       | -                                      | -        | -       | -    | -
+//	SUPERSEDED | CLOSED                        | -       | -                                      | -        | -       | -    | -
+//	WITHDRAWN  | CLOSED                        | -       | -                                      | -        | -       | -    | -
 //
 //	¹ stays with STALE (revision or digest differ), NEEDS_VIEW, NEEDS_STEP_UP;
 //	  becomes EXPIRED when the deadline has passed though nobody noted it yet
 //	² the first time only: recorded, delivered and ran are separate facts
+//	³ in the next revision; what was seen of an earlier one is STALE
+//
+// The server asks too ([AskByServer]), about what only a person can settle; such
+// a question has fixed exits and no deadline.
 //
 // An answer that allows arms one grant per allowed item: a single-use
 // permission for exactly the digest that was shown, 24 hours long, one hour

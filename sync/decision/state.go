@@ -33,21 +33,33 @@ func (s Status) String() string {
 // Kind is the shape of the answer.
 type Kind uint8
 
-// Kinds, as on the wire and on disk.
+// Kinds, as on the wire and on disk. Those from 16 up are asked by the server
+// alone.
 const (
 	ConfirmAction Kind = 1
 	Choose        Kind = 2
 	Text          Kind = 3
+	ReviewResult  Kind = 16
 )
 
 // String is the word that enters the asked digest, so it never changes.
 func (k Kind) String() string {
-	names := [...]string{"", "CONFIRM_ACTION", "CHOOSE", "TEXT"}
-	if int(k) < len(names) {
-		return names[k]
+	switch k {
+	case ConfirmAction:
+		return "CONFIRM_ACTION"
+	case Choose:
+		return "CHOOSE"
+	case Text:
+		return "TEXT"
+	case ReviewResult:
+		return "REVIEW_RESULT"
+	default:
+		return "?"
 	}
-	return "?"
 }
+
+// OfServer reports whether only the server asks this.
+func (k Kind) OfServer() bool { return k >= ReviewResult }
 
 // OptionKind says what choosing an option means.
 type OptionKind uint8
@@ -210,11 +222,15 @@ type State struct {
 	Revision uint32
 	Status   Status
 	Kind     Kind
-	Title    string
-	Reason   string
-	Items    []Item
-	Asked    Digest
-	Class    Class
+	// About names what a question of the server is about, in which version: an
+	// effect, or the offered result of the task. Both are empty for an agent's.
+	About        string
+	AboutVersion uint32
+	Title        string
+	Reason       string
+	Items        []Item
+	Asked        Digest
+	Class        Class
 	// ExpireTime is zero where the question never ends by itself.
 	ExpireTime time.Time
 	OnExpiry   OnExpiry

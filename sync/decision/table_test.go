@@ -108,6 +108,8 @@ func rows() []row {
 		{"Close(CANCELED, SUPERSEDED, WITHDRAWN)", "canceled", decision.Close{To: decision.Canceled}, 0, only("CANCELED")},
 		{"Close(CANCELED, SUPERSEDED, WITHDRAWN)", "superseded", decision.Close{To: decision.Superseded}, 0, only("SUPERSEDED")},
 		{"Close(CANCELED, SUPERSEDED, WITHDRAWN)", "withdrawn", decision.Close{To: decision.Withdrawn}, 0, only("WITHDRAWN")},
+		{"Amend", "in time", decision.Amend{Card: decision.State{Title: "another"}}, 0, only("*")},
+		{"Amend", "late", decision.Amend{Card: decision.State{Title: "another"}}, time.Hour, only("EXPIRED")},
 		{"Deliver", "first", decision.Deliver{}, 0, done("*")},
 		{"Void", "armed", decision.VoidGrants{}, 0, done("*")},
 		{"ExpireGrants", "old", decision.ExpireGrants{}, 24 * time.Hour, done("*")},
@@ -173,6 +175,8 @@ func cellWords(t *testing.T, status, column, cell string) []string {
 			out = append(out, w+" -")
 		}
 		return out
+	case cell == "PENDING³":
+		return []string{"*", "EXPIRED"}
 	case cell == "that state":
 		return []string{"CANCELED", "SUPERSEDED", "WITHDRAWN"}
 	case cell == "stamps", cell == "ARMED grants → VOID", cell == "ARMED grants past their time → EXPIRED":

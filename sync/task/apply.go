@@ -27,7 +27,11 @@ func Apply(s State, e Event) State {
 	case Readied:
 		s.Phase, s.Wait = Ready, Wait{}
 	case Held:
-		s.Hold = e.Hold
+		s.Hold, s.Below = e.Hold, e.Below
+	case Offered:
+		s.Result, s.OfferVersion, s.Offer = e.Result, e.Version, e.Review
+	case SentBack:
+		s.Result, s.Offer = nil, ""
 	case CompletedWith:
 		s = end(s, Completed)
 		s.Result = e.Result
@@ -54,6 +58,6 @@ func ApplyAll(s State, events []Event, now time.Time) State {
 }
 
 func end(s State, p Phase) State {
-	s.Phase, s.Wait, s.Lease = p, Wait{}, Lease{}
+	s.Phase, s.Wait, s.Lease, s.Offer = p, Wait{}, Lease{}, ""
 	return s
 }

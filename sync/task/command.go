@@ -52,7 +52,16 @@ type Complete struct {
 	Lease string
 	// Result is nil when there is nothing to read.
 	Result *Result
+	// Review is the question by which a person accepts the result before it
+	// ends the task; empty where nobody has to.
+	Review string
 }
+
+// Accept ends the task with the result that was offered.
+type Accept struct{}
+
+// SendBack asks for another result.
+type SendBack struct{}
 
 // Fail ends the task without one.
 type Fail struct {
@@ -71,6 +80,24 @@ type Cancel struct {
 	By     string
 	Reason string
 }
+
+// Pause keeps the task from being worked on until a person lifts it.
+type Pause struct {
+	By     string
+	Reason string
+}
+
+// Resume lifts a pause.
+type Resume struct{}
+
+// Review holds the task until somebody has looked at what is uncertain.
+type Review struct {
+	By     string
+	Reason string
+}
+
+// Clear lifts a review: nothing is uncertain any more.
+type Clear struct{}
 
 // Wake follows a stored signal or a passed time.
 type Wake struct {
@@ -97,9 +124,15 @@ func (UpdateProgress) command() {}
 func (Yield) command()          {}
 func (Release) command()        {}
 func (Complete) command()       {}
+func (Accept) command()         {}
+func (SendBack) command()       {}
 func (Fail) command()           {}
 func (Stop) command()           {}
 func (Cancel) command()         {}
+func (Pause) command()          {}
+func (Resume) command()         {}
+func (Review) command()         {}
+func (Clear) command()          {}
 func (Wake) command()           {}
 func (LoseLease) command()      {}
 
@@ -134,8 +167,19 @@ type Slept struct{ Wait Wait }
 // Readied: the task waits for a worker.
 type Readied struct{}
 
-// Held: a hold lies on the task.
-type Held struct{ Hold Hold }
+// Held: this hold lies on the task now, HoldNone for none, and that one beneath
+// it.
+type Held struct{ Hold, Below Hold }
+
+// Offered: this version of the result waits for a person's word.
+type Offered struct {
+	Result  *Result
+	Version uint32
+	Review  string
+}
+
+// SentBack: the offered result is not what was wanted.
+type SentBack struct{}
 
 // Ended events carry why there will be no more.
 type (
@@ -157,6 +201,8 @@ func (LeaseLost) event()       {}
 func (Slept) event()           {}
 func (Readied) event()         {}
 func (Held) event()            {}
+func (Offered) event()         {}
+func (SentBack) event()        {}
 func (CompletedWith) event()   {}
 func (FailedWith) event()      {}
 func (CanceledBy) event()      {}

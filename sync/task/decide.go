@@ -39,6 +39,10 @@ func Decide(s State, c Command, now time.Time) ([]Event, error) {
 		return decideClaim(s, c, now)
 	case Stop:
 		return decideStop(s, c, now), nil
+	case Pause, Resume, Review, Clear:
+		return decideHold(s, c, now), nil
+	case Accept, SendBack:
+		return decideOffer(s, c), nil
 	case Cancel:
 		if s.Phase.Terminal() {
 			return nil, nil
@@ -88,7 +92,7 @@ func decideStop(s State, c Stop, now time.Time) []Event {
 	case s.Hold.Kind == HoldStop:
 		return nil
 	default:
-		return []Event{Held{Hold{Kind: HoldStop, By: c.By, Reason: c.Reason, Since: now}}}
+		return []Event{Held{Hold: Hold{Kind: HoldStop, By: c.By, Reason: c.Reason, Since: now}}}
 	}
 }
 
@@ -139,7 +143,7 @@ func decideUnderLease(s State, c Command, now time.Time) ([]Event, error) {
 	case Release:
 		return returned(s, OpRelease, Readied{}), nil
 	case Complete:
-		return returned(s, OpComplete, CompletedWith{Result: c.Result}), nil
+		return decideComplete(s, c), nil
 	case Fail:
 		return returned(s, OpFail, FailedWith{Failure: c.Failure}), nil
 	default:
@@ -155,6 +159,32 @@ func decideYield(s State, c Yield) ([]Event, error) {
 		return returned(s, OpYield, Readied{}), nil
 	}
 	return returned(s, OpYield, Slept{Wait: c.Wait}), nil
+}
+
+// decideComplete ends the task, or offers the result where a person has to
+// accept it first. Under STOP there is nothing left to send it back to.
+func decideComplete(s State, c Complete) []Event {
+	if c.Review == "" || s.Hold.Kind == HoldStop {
+		return returned(s, OpComplete, CompletedWith{Result: c.Result})
+	}
+	offered := Offered{Result: c.Result, Version: s.OfferVersion + 1, Review: c.Review}
+	asleep := returned(s, OpComplete, Slept{Wait: Wait{Mode: Any, Decisions: []string{c.Review}}})
+	return append([]Event{offered}, asleep...)
+}
+
+// decideOffer is what a person said about an offered result. Accepting ends the
+// task whatever it does meanwhile: a message may have woken it.
+func decideOffer(s State, c Command) []Event {
+	if s.Phase.Terminal() || s.Offer == "" {
+		return nil
+	}
+	if _, accepted := c.(Accept); accepted {
+		return []Event{CompletedWith{Result: s.Result}}
+	}
+	if s.Phase == Waiting {
+		return []Event{SentBack{}, Readied{}}
+	}
+	return []Event{SentBack{}}
 }
 
 // returned ends the lease and goes where the worker asked to go. Under STOP a

@@ -7,11 +7,11 @@
 // command under any other lease changes nothing (ErrLeaseLost), except that the
 // operation which gave the last lease back may be repeated.
 //
-//	phase     | Claim    | Heartbeat etc. | Yield                | Release  | Complete  | Fail   | Stop     | Cancel   | Wake  | LoseLease
-//	READY     | RUNNING  | lost           | lost                 | lost     | lost      | lost   | CANCELED | CANCELED | -     | -
-//	RUNNING   | refused¹ | RUNNING        | WAITING or READY²    | READY    | COMPLETED | FAILED | hold³    | CANCELED | -     | READY, WAITING⁴ or FAILED⁵
-//	WAITING   | refused  | lost           | lost                 | lost     | lost      | lost   | CANCELED | CANCELED | READY | -
-//	terminal  | refused  | lost           | lost                 | lost     | lost      | lost   | -        | -        | -     | -
+//	phase     | Claim    | Heartbeat etc. | Yield                | Release  | Complete   | Accept    | SendBack | Fail   | Stop     | Pause etc. | Cancel   | Wake  | LoseLease
+//	READY     | RUNNING  | lost           | lost                 | lost     | lost       | COMPLETED | READY    | lost   | CANCELED | hold or - | CANCELED | -     | -
+//	RUNNING   | refused¹ | RUNNING        | WAITING or READY²    | READY    | COMPLETED⁶ | COMPLETED | RUNNING  | FAILED | hold³    | hold or - | CANCELED | -     | READY, WAITING⁴ or FAILED⁵
+//	WAITING   | refused  | lost           | lost                 | lost     | lost       | COMPLETED | READY    | lost   | CANCELED | hold or - | CANCELED | READY | -
+//	terminal  | refused  | lost           | lost                 | lost     | lost       | -         | -        | lost   | -        | -         | -        | -     | -
 //
 //	¹ the same claim id gets the same lease, extended
 //	² READY when the set is satisfied or a waking signal is not acknowledged
@@ -21,6 +21,19 @@
 //	  acknowledged: nothing is counted
 //	⁵ the lost lease in a row that reaches MaxAttempts: could_not_resume.
 //	  MaxAttempts 1 is a wrapped command and fails even while it waits
+//	⁶ WAITING for a person to accept the result, where one has to; what is
+//	  accepted ends the task, what is sent back makes it READY
+//
+// Holds lie on a task in every phase but the terminal ones:
+//
+//	hold   | Pause        | Resume      | Review | Clear          | Stop
+//	NONE   | PAUSE        | -           | REVIEW | -              | STOP
+//	PAUSE  | -            | NONE        | REVIEW | -              | STOP
+//	STOP   | -            | -           | -      | -              | -
+//	REVIEW | below or -   | below or -  | -      | NONE or PAUSE  | STOP
+//
+// Where it says below, a pause beneath the review is set or lifted; it shows
+// again when the review is over. Stop is that of a RUNNING task.
 //
 // Heartbeat etc. are Heartbeat, SaveCheckpoint, Ack and UpdateProgress. Wake does
 // something only if the set is satisfied or the signal wakes by itself. A held

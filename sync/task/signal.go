@@ -12,6 +12,8 @@ const (
 	HoldLifted      SignalKind = 3
 	WaitTimeout     SignalKind = 4
 	ApprovalRevoked SignalKind = 5
+	// ResultSentBack: the person wants another result; Text says what is missing.
+	ResultSentBack SignalKind = 6
 )
 
 // Signal is something a task must be told. It is stored in the transaction of
@@ -30,7 +32,7 @@ type Signal struct {
 // under all wake once.
 func Waking(s Signal, w Wait) bool {
 	switch s.Kind {
-	case Message, HoldLifted, ApprovalRevoked:
+	case Message, HoldLifted, ApprovalRevoked, ResultSentBack:
 		return true
 	case DecisionClosed:
 		return !w.Names(s.Decision)

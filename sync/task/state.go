@@ -167,6 +167,9 @@ type State struct {
 
 	Phase Phase
 	Hold  Hold
+	// Below is the pause that shows again when a review is over; its Kind is 0
+	// where there is none.
+	Below Hold
 	Lease Lease
 	Wait  Wait
 	Ended Ended
@@ -182,6 +185,13 @@ type State struct {
 
 	// Answered: a person has answered a question of this task.
 	Answered bool
+
+	// Review: a person accepts the result before it ends the task. Offer is the
+	// question by which, empty while none is offered, and OfferVersion counts the
+	// results offered so far.
+	Review       bool
+	Offer        string
+	OfferVersion uint32
 
 	Progress Progress
 	// HeaderTime is when lists last saw the progress move.

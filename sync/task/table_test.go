@@ -60,6 +60,33 @@ type row struct {
 func lastAttempt(s *task.State) { s.Attempts = 2 }
 func wrapped(s *task.State)     { s.Attempts, s.MaxAttempts = 0, 1 }
 
+func offered(s *task.State) {
+	if !s.Phase.Terminal() {
+		s.Offer, s.Result = "d9", &task.Result{Summary: "ok"}
+	}
+}
+
+func pausedBelow(s *task.State) {
+	if s.Hold.Kind == task.HoldReview {
+		s.Below = task.Hold{Kind: task.HoldPause, By: "owner", Since: now.Add(-time.Hour)}
+	}
+}
+
+// held4 is what happens to a hold, the same in every phase but the ended ones.
+func held4(byHold string) [4]string {
+	in := func(p task.Phase) string {
+		var cells []string
+		for _, c := range strings.Fields(byHold) {
+			if c != "-" {
+				c = p.String() + "+" + c
+			}
+			cells = append(cells, c)
+		}
+		return strings.Join(cells, " ")
+	}
+	return [4]string{in(task.Ready), in(task.Running), in(task.Waiting), "-"}
+}
+
 func gaveBack(op task.Op) func(*task.State) {
 	return func(s *task.State) { s.Ended = task.Ended{Lease: other, Op: op, Phase: s.Phase} }
 }
@@ -108,6 +135,18 @@ func rows() []row {
 		{"", "given back by complete", task.Fail{Lease: other}, gaveBack(task.OpComplete), lost},
 		{"Stop", "stop", task.Stop{By: "me"}, nil, [4]string{"CANCELED", "RUNNING+STOP RUNNING+STOP - RUNNING+STOP", "CANCELED", "-"}},
 		{"Cancel", "cancel", task.Cancel{By: "me"}, nil, [4]string{"CANCELED", "CANCELED", "CANCELED", "-"}},
+		{"Pause etc.", "pause", task.Pause{By: "me"}, nil, held4("PAUSE - - below")},
+		{"", "pause beneath", task.Pause{By: "me"}, pausedBelow, held4("PAUSE - - -")},
+		{"Pause etc.", "resume", task.Resume{}, nil, held4("- NONE - -")},
+		{"", "resume beneath", task.Resume{}, pausedBelow, held4("- NONE - below")},
+		{"Pause etc.", "review", task.Review{By: "server"}, nil, held4("REVIEW REVIEW - -")},
+		{"Pause etc.", "clear", task.Clear{}, nil, held4("- - - NONE")},
+		{"", "clear over a pause", task.Clear{}, pausedBelow, held4("- - - PAUSE")},
+		{"", "to be accepted", task.Complete{Lease: held, Result: &task.Result{Summary: "ok"}, Review: "d9"}, nil, [4]string{"lost", "WAITING WAITING COMPLETED WAITING", "lost", "lost"}},
+		{"Accept", "accept", task.Accept{}, offered, [4]string{"COMPLETED", "COMPLETED", "COMPLETED", "-"}},
+		{"", "nothing offered", task.Accept{}, nil, nothing},
+		{"SendBack", "send back", task.SendBack{}, offered, [4]string{"READY", "RUNNING", "READY", "-"}},
+		{"", "nothing to send back", task.SendBack{}, nil, nothing},
 		{"Wake", "satisfied", task.Wake{Satisfied: true}, nil, [4]string{"-", "-", "READY", "-"}},
 		{"Wake", "by itself", task.Wake{Waking: true}, nil, [4]string{"-", "-", "READY", "-"}},
 		{"", "not enough", task.Wake{}, nil, nothing},
@@ -151,6 +190,8 @@ func outcome(before, after task.State, events []task.Event, err error) string {
 		return "-"
 	case before.Hold != after.Hold:
 		return after.Phase.String() + "+" + after.Hold.Kind.String()
+	case before.Below != after.Below:
+		return after.Phase.String() + "+below"
 	default:
 		return after.Phase.String()
 	}
@@ -206,5 +247,9 @@ func wellFormed(t fatal, before, s task.State) {
 		t.Fatalf("FAILED for no reason")
 	case before.Phase.Terminal():
 		t.Fatalf("%s changed", before.Phase)
+	case s.Below.Kind != 0 && (s.Below.Kind != task.HoldPause || s.Hold.Kind != task.HoldReview):
+		t.Fatalf("%s beneath %s", s.Below.Kind, s.Hold.Kind)
+	case s.Phase.Terminal() && s.Offer != "":
+		t.Fatalf("%s with an offered result", s.Phase)
 	}
 }

@@ -93,7 +93,8 @@ func (DecisionState) EnumDescriptor() ([]byte, []int) {
 	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{0}
 }
 
-// DecisionKind says what shape the answer has.
+// DecisionKind says what shape the answer has. Kinds from 16 up are asked by
+// the server alone; they outlive the lease and the agent of their task.
 type DecisionKind int32
 
 const (
@@ -105,21 +106,26 @@ const (
 	DecisionKind_DECISION_KIND_CHOOSE DecisionKind = 2
 	// What should be written?
 	DecisionKind_DECISION_KIND_TEXT DecisionKind = 3
+	// From the server: is this result what you wanted? Options accept and
+	// send_back; sending back takes a text.
+	DecisionKind_DECISION_KIND_REVIEW_RESULT DecisionKind = 16
 )
 
 // Enum value maps for DecisionKind.
 var (
 	DecisionKind_name = map[int32]string{
-		0: "DECISION_KIND_UNSPECIFIED",
-		1: "DECISION_KIND_CONFIRM_ACTION",
-		2: "DECISION_KIND_CHOOSE",
-		3: "DECISION_KIND_TEXT",
+		0:  "DECISION_KIND_UNSPECIFIED",
+		1:  "DECISION_KIND_CONFIRM_ACTION",
+		2:  "DECISION_KIND_CHOOSE",
+		3:  "DECISION_KIND_TEXT",
+		16: "DECISION_KIND_REVIEW_RESULT",
 	}
 	DecisionKind_value = map[string]int32{
 		"DECISION_KIND_UNSPECIFIED":    0,
 		"DECISION_KIND_CONFIRM_ACTION": 1,
 		"DECISION_KIND_CHOOSE":         2,
 		"DECISION_KIND_TEXT":           3,
+		"DECISION_KIND_REVIEW_RESULT":  16,
 	}
 )
 
@@ -1303,7 +1309,11 @@ type Decision struct {
 	// When it was closed; absent while PENDING.
 	CloseTime *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=close_time,json=closeTime,proto3" json:"close_time,omitempty"`
 	// Why it was closed without an answer, for people.
-	CloseReason   string `protobuf:"bytes,20,opt,name=close_reason,json=closeReason,proto3" json:"close_reason,omitempty"`
+	CloseReason string `protobuf:"bytes,20,opt,name=close_reason,json=closeReason,proto3" json:"close_reason,omitempty"`
+	// What a question of the server is about; for REVIEW_RESULT the task.
+	AboutId string `protobuf:"bytes,21,opt,name=about_id,json=aboutId,proto3" json:"about_id,omitempty"`
+	// In which version: of the result, for REVIEW_RESULT.
+	AboutVersion  uint32 `protobuf:"varint,22,opt,name=about_version,json=aboutVersion,proto3" json:"about_version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1476,6 +1486,20 @@ func (x *Decision) GetCloseReason() string {
 		return x.CloseReason
 	}
 	return ""
+}
+
+func (x *Decision) GetAboutId() string {
+	if x != nil {
+		return x.AboutId
+	}
+	return ""
+}
+
+func (x *Decision) GetAboutVersion() uint32 {
+	if x != nil {
+		return x.AboutVersion
+	}
+	return 0
 }
 
 // RequestDecisionRequest asks a person.
@@ -2377,7 +2401,7 @@ const file_beckon_v1_decision_proto_rawDesc = "" +
 	"\raction_digest\x18\x03 \x01(\fR\factionDigest\x12+\n" +
 	"\x05state\x18\x04 \x01(\x0e2\x15.beckon.v1.GrantStateR\x05state\x12;\n" +
 	"\vexpire_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"expireTime\"\x9b\x06\n" +
+	"expireTime\"\xdb\x06\n" +
 	"\bDecision\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\tR\x06taskId\x12\x1b\n" +
@@ -2402,7 +2426,9 @@ const file_beckon_v1_decision_proto_rawDesc = "" +
 	"createTime\x129\n" +
 	"\n" +
 	"close_time\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\tcloseTime\x12!\n" +
-	"\fclose_reason\x18\x14 \x01(\tR\vcloseReason\"\xf0\x03\n" +
+	"\fclose_reason\x18\x14 \x01(\tR\vcloseReason\x12\x19\n" +
+	"\babout_id\x18\x15 \x01(\tR\aaboutId\x12#\n" +
+	"\rabout_version\x18\x16 \x01(\rR\faboutVersion\"\xf0\x03\n" +
 	"\x16RequestDecisionRequest\x12\"\n" +
 	"\atask_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x06taskId\x12\"\n" +
 	"\blease_id\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18@R\aleaseId\x12\x1c\n" +
@@ -2482,12 +2508,13 @@ const file_beckon_v1_decision_proto_rawDesc = "" +
 	"\x16DECISION_STATE_EXPIRED\x10\x03\x12\x1b\n" +
 	"\x17DECISION_STATE_CANCELED\x10\x04\x12\x1d\n" +
 	"\x19DECISION_STATE_SUPERSEDED\x10\x05\x12\x1c\n" +
-	"\x18DECISION_STATE_WITHDRAWN\x10\x06*\x81\x01\n" +
+	"\x18DECISION_STATE_WITHDRAWN\x10\x06*\xa2\x01\n" +
 	"\fDecisionKind\x12\x1d\n" +
 	"\x19DECISION_KIND_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cDECISION_KIND_CONFIRM_ACTION\x10\x01\x12\x18\n" +
 	"\x14DECISION_KIND_CHOOSE\x10\x02\x12\x16\n" +
-	"\x12DECISION_KIND_TEXT\x10\x03*\x93\x01\n" +
+	"\x12DECISION_KIND_TEXT\x10\x03\x12\x1f\n" +
+	"\x1bDECISION_KIND_REVIEW_RESULT\x10\x10*\x93\x01\n" +
 	"\n" +
 	"OptionKind\x12\x1b\n" +
 	"\x17OPTION_KIND_UNSPECIFIED\x10\x00\x12\x1a\n" +

@@ -227,6 +227,8 @@ const (
 	SignalKind_SIGNAL_KIND_WAIT_TIMEOUT SignalKind = 4
 	// An approval was taken back before it was used.
 	SignalKind_SIGNAL_KIND_APPROVAL_REVOKED SignalKind = 5
+	// The person wants another result; text holds what is missing.
+	SignalKind_SIGNAL_KIND_RESULT_SENT_BACK SignalKind = 6
 )
 
 // Enum value maps for SignalKind.
@@ -238,6 +240,7 @@ var (
 		3: "SIGNAL_KIND_HOLD_LIFTED",
 		4: "SIGNAL_KIND_WAIT_TIMEOUT",
 		5: "SIGNAL_KIND_APPROVAL_REVOKED",
+		6: "SIGNAL_KIND_RESULT_SENT_BACK",
 	}
 	SignalKind_value = map[string]int32{
 		"SIGNAL_KIND_UNSPECIFIED":      0,
@@ -246,6 +249,7 @@ var (
 		"SIGNAL_KIND_HOLD_LIFTED":      3,
 		"SIGNAL_KIND_WAIT_TIMEOUT":     4,
 		"SIGNAL_KIND_APPROVAL_REVOKED": 5,
+		"SIGNAL_KIND_RESULT_SENT_BACK": 6,
 	}
 )
 
@@ -711,7 +715,7 @@ type Task struct {
 	CheckpointVersion uint64 `protobuf:"varint,12,opt,name=checkpoint_version,json=checkpointVersion,proto3" json:"checkpoint_version,omitempty"`
 	// The worker's last word.
 	Progress *Progress `protobuf:"bytes,13,opt,name=progress,proto3" json:"progress,omitempty"`
-	// Set when COMPLETED.
+	// Set when COMPLETED, and while a result waits to be accepted.
 	Result *TaskResult `protobuf:"bytes,14,opt,name=result,proto3" json:"result,omitempty"`
 	// Set when FAILED.
 	Failure *TaskFailure `protobuf:"bytes,15,opt,name=failure,proto3" json:"failure,omitempty"`
@@ -721,8 +725,15 @@ type Task struct {
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	// Server time after which the lease ends; absent without one.
 	LeaseExpireTime *timestamppb.Timestamp `protobuf:"bytes,18,opt,name=lease_expire_time,json=leaseExpireTime,proto3" json:"lease_expire_time,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// A person accepts the result before it ends the task.
+	Review bool `protobuf:"varint,19,opt,name=review,proto3" json:"review,omitempty"`
+	// The question by which the offered result is accepted or sent back; empty
+	// while none is offered.
+	ReviewDecisionId string `protobuf:"bytes,20,opt,name=review_decision_id,json=reviewDecisionId,proto3" json:"review_decision_id,omitempty"`
+	// How many results were offered; an accepted one is the last.
+	ResultVersion uint32 `protobuf:"varint,21,opt,name=result_version,json=resultVersion,proto3" json:"result_version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Task) Reset() {
@@ -879,6 +890,27 @@ func (x *Task) GetLeaseExpireTime() *timestamppb.Timestamp {
 		return x.LeaseExpireTime
 	}
 	return nil
+}
+
+func (x *Task) GetReview() bool {
+	if x != nil {
+		return x.Review
+	}
+	return false
+}
+
+func (x *Task) GetReviewDecisionId() string {
+	if x != nil {
+		return x.ReviewDecisionId
+	}
+	return ""
+}
+
+func (x *Task) GetResultVersion() uint32 {
+	if x != nil {
+		return x.ResultVersion
+	}
+	return 0
 }
 
 // Checkpoint is one stored version of a task's state. The last three are kept.
@@ -1048,7 +1080,7 @@ type Signal struct {
 	// The decision it is about, with its answer; set for DECISION_CLOSED and
 	// APPROVAL_REVOKED.
 	Decision *Decision `protobuf:"bytes,3,opt,name=decision,proto3" json:"decision,omitempty"`
-	// The message; set for MESSAGE.
+	// What the person wrote; set for MESSAGE and RESULT_SENT_BACK.
 	Text string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
 	// The timeline item it is about; set for MESSAGE.
 	ItemId string `protobuf:"bytes,5,opt,name=item_id,json=itemId,proto3" json:"item_id,omitempty"`
@@ -1301,7 +1333,11 @@ type CreateTaskRequest struct {
 	// Creates the task RUNNING in the hands of the caller.
 	Claim *ClaimOptions `protobuf:"bytes,9,opt,name=claim,proto3" json:"claim,omitempty"`
 	// Refuses messages by the person: a wrapped command cannot read them.
-	NoMessages    bool `protobuf:"varint,10,opt,name=no_messages,json=noMessages,proto3" json:"no_messages,omitempty"`
+	NoMessages bool `protobuf:"varint,10,opt,name=no_messages,json=noMessages,proto3" json:"no_messages,omitempty"`
+	// The result ends the task only when the person has accepted it. Not for
+	// tasks with one attempt (INVALID_ARGUMENT): nobody could resume what is
+	// sent back.
+	Review        bool `protobuf:"varint,11,opt,name=review,proto3" json:"review,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1402,6 +1438,13 @@ func (x *CreateTaskRequest) GetClaim() *ClaimOptions {
 func (x *CreateTaskRequest) GetNoMessages() bool {
 	if x != nil {
 		return x.NoMessages
+	}
+	return false
+}
+
+func (x *CreateTaskRequest) GetReview() bool {
+	if x != nil {
+		return x.Review
 	}
 	return false
 }
@@ -2518,6 +2561,237 @@ func (x *FailTaskResponse) GetTask() *Task {
 	return nil
 }
 
+// PauseTaskRequest pauses a task.
+type PauseTaskRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Repeats with the same key return the first answer.
+	IdempotencyKey string `protobuf:"bytes,1,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
+	// The task.
+	TaskId string `protobuf:"bytes,2,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	// Why, for the agent and the timeline; at most 240 bytes.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PauseTaskRequest) Reset() {
+	*x = PauseTaskRequest{}
+	mi := &file_beckon_v1_task_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PauseTaskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PauseTaskRequest) ProtoMessage() {}
+
+func (x *PauseTaskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_task_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PauseTaskRequest.ProtoReflect.Descriptor instead.
+func (*PauseTaskRequest) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *PauseTaskRequest) GetIdempotencyKey() string {
+	if x != nil {
+		return x.IdempotencyKey
+	}
+	return ""
+}
+
+func (x *PauseTaskRequest) GetTaskId() string {
+	if x != nil {
+		return x.TaskId
+	}
+	return ""
+}
+
+func (x *PauseTaskRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// PauseTaskResponse is the task; one that has ended or is stopping stays as it
+// is.
+type PauseTaskResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The task. While a worker holds it, it is pausing.
+	Task *Task `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	// Account stamp that includes this write.
+	AsOf          []byte `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PauseTaskResponse) Reset() {
+	*x = PauseTaskResponse{}
+	mi := &file_beckon_v1_task_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PauseTaskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PauseTaskResponse) ProtoMessage() {}
+
+func (x *PauseTaskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_task_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PauseTaskResponse.ProtoReflect.Descriptor instead.
+func (*PauseTaskResponse) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *PauseTaskResponse) GetTask() *Task {
+	if x != nil {
+		return x.Task
+	}
+	return nil
+}
+
+func (x *PauseTaskResponse) GetAsOf() []byte {
+	if x != nil {
+		return x.AsOf
+	}
+	return nil
+}
+
+// ResumeTaskRequest lifts a pause.
+type ResumeTaskRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Repeats with the same key return the first answer.
+	IdempotencyKey string `protobuf:"bytes,1,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
+	// The task.
+	TaskId        string `protobuf:"bytes,2,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResumeTaskRequest) Reset() {
+	*x = ResumeTaskRequest{}
+	mi := &file_beckon_v1_task_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResumeTaskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResumeTaskRequest) ProtoMessage() {}
+
+func (x *ResumeTaskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_task_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResumeTaskRequest.ProtoReflect.Descriptor instead.
+func (*ResumeTaskRequest) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *ResumeTaskRequest) GetIdempotencyKey() string {
+	if x != nil {
+		return x.IdempotencyKey
+	}
+	return ""
+}
+
+func (x *ResumeTaskRequest) GetTaskId() string {
+	if x != nil {
+		return x.TaskId
+	}
+	return ""
+}
+
+// ResumeTaskResponse is the task. Its hold says what still keeps it: REVIEW
+// or STOP are not lifted by resuming.
+type ResumeTaskResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The task.
+	Task *Task `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	// Account stamp that includes this write.
+	AsOf          []byte `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResumeTaskResponse) Reset() {
+	*x = ResumeTaskResponse{}
+	mi := &file_beckon_v1_task_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResumeTaskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResumeTaskResponse) ProtoMessage() {}
+
+func (x *ResumeTaskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_task_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResumeTaskResponse.ProtoReflect.Descriptor instead.
+func (*ResumeTaskResponse) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *ResumeTaskResponse) GetTask() *Task {
+	if x != nil {
+		return x.Task
+	}
+	return nil
+}
+
+func (x *ResumeTaskResponse) GetAsOf() []byte {
+	if x != nil {
+		return x.AsOf
+	}
+	return nil
+}
+
 // StopTaskRequest asks a task to end.
 type StopTaskRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2533,7 +2807,7 @@ type StopTaskRequest struct {
 
 func (x *StopTaskRequest) Reset() {
 	*x = StopTaskRequest{}
-	mi := &file_beckon_v1_task_proto_msgTypes[31]
+	mi := &file_beckon_v1_task_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2545,7 +2819,7 @@ func (x *StopTaskRequest) String() string {
 func (*StopTaskRequest) ProtoMessage() {}
 
 func (x *StopTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_task_proto_msgTypes[31]
+	mi := &file_beckon_v1_task_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2558,7 +2832,7 @@ func (x *StopTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopTaskRequest.ProtoReflect.Descriptor instead.
 func (*StopTaskRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_task_proto_rawDescGZIP(), []int{31}
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *StopTaskRequest) GetIdempotencyKey() string {
@@ -2597,7 +2871,7 @@ type StopTaskResponse struct {
 
 func (x *StopTaskResponse) Reset() {
 	*x = StopTaskResponse{}
-	mi := &file_beckon_v1_task_proto_msgTypes[32]
+	mi := &file_beckon_v1_task_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2609,7 +2883,7 @@ func (x *StopTaskResponse) String() string {
 func (*StopTaskResponse) ProtoMessage() {}
 
 func (x *StopTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_task_proto_msgTypes[32]
+	mi := &file_beckon_v1_task_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2622,7 +2896,7 @@ func (x *StopTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopTaskResponse.ProtoReflect.Descriptor instead.
 func (*StopTaskResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_task_proto_rawDescGZIP(), []int{32}
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *StopTaskResponse) GetOutcome() StopOutcome {
@@ -2657,7 +2931,7 @@ type GetTaskRequest struct {
 
 func (x *GetTaskRequest) Reset() {
 	*x = GetTaskRequest{}
-	mi := &file_beckon_v1_task_proto_msgTypes[33]
+	mi := &file_beckon_v1_task_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2669,7 +2943,7 @@ func (x *GetTaskRequest) String() string {
 func (*GetTaskRequest) ProtoMessage() {}
 
 func (x *GetTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_task_proto_msgTypes[33]
+	mi := &file_beckon_v1_task_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2682,7 +2956,7 @@ func (x *GetTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTaskRequest.ProtoReflect.Descriptor instead.
 func (*GetTaskRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_task_proto_rawDescGZIP(), []int{33}
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *GetTaskRequest) GetTaskId() string {
@@ -2705,7 +2979,7 @@ type GetTaskResponse struct {
 
 func (x *GetTaskResponse) Reset() {
 	*x = GetTaskResponse{}
-	mi := &file_beckon_v1_task_proto_msgTypes[34]
+	mi := &file_beckon_v1_task_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2717,7 +2991,7 @@ func (x *GetTaskResponse) String() string {
 func (*GetTaskResponse) ProtoMessage() {}
 
 func (x *GetTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_task_proto_msgTypes[34]
+	mi := &file_beckon_v1_task_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2730,7 +3004,7 @@ func (x *GetTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTaskResponse.ProtoReflect.Descriptor instead.
 func (*GetTaskResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_task_proto_rawDescGZIP(), []int{34}
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *GetTaskResponse) GetTask() *Task {
@@ -2783,7 +3057,7 @@ const file_beckon_v1_task_proto_rawDesc = "" +
 	"\apercent\x18\x02 \x01(\rB\a\xbaH\x04*\x02\x18dH\x00R\apercent\x88\x01\x01\x12.\n" +
 	"\x04time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04timeB\n" +
 	"\n" +
-	"\b_percent\"\x9f\x06\n" +
+	"\b_percent\"\x8c\a\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x19\n" +
@@ -2804,7 +3078,10 @@ const file_beckon_v1_task_proto_rawDesc = "" +
 	"\vcreate_time\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x125\n" +
 	"\bend_time\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12F\n" +
-	"\x11lease_expire_time\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampR\x0fleaseExpireTime\x1a9\n" +
+	"\x11lease_expire_time\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampR\x0fleaseExpireTime\x12\x16\n" +
+	"\x06review\x18\x13 \x01(\bR\x06review\x12,\n" +
+	"\x12review_decision_id\x18\x14 \x01(\tR\x10reviewDecisionId\x12%\n" +
+	"\x0eresult_version\x18\x15 \x01(\rR\rresultVersion\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xbb\x01\n" +
@@ -2840,7 +3117,7 @@ const file_beckon_v1_task_proto_rawDesc = "" +
 	"\fmore_signals\x18\x06 \x01(\bR\vmoreSignals\"\x87\x01\n" +
 	"\fClaimOptions\x12$\n" +
 	"\bclaim_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\b\x18@R\aclaimId\x12Q\n" +
-	"\x0elease_duration\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x03\b\xac\x022\x02\b\x01R\rleaseDuration\"\x90\x04\n" +
+	"\x0elease_duration\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x03\b\xac\x022\x02\b\x01R\rleaseDuration\"\xa8\x04\n" +
 	"\x11CreateTaskRequest\x123\n" +
 	"\x0fidempotency_key\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x01R\x0eidempotencyKey\x12&\n" +
@@ -2855,7 +3132,8 @@ const file_beckon_v1_task_proto_rawDesc = "" +
 	"\x05claim\x18\t \x01(\v2\x17.beckon.v1.ClaimOptionsR\x05claim\x12\x1f\n" +
 	"\vno_messages\x18\n" +
 	" \x01(\bR\n" +
-	"noMessages\x1a9\n" +
+	"noMessages\x12\x16\n" +
+	"\x06review\x18\v \x01(\bR\x06review\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"a\n" +
@@ -2931,7 +3209,22 @@ const file_beckon_v1_task_proto_rawDesc = "" +
 	"\blease_id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\aleaseId\x128\n" +
 	"\afailure\x18\x03 \x01(\v2\x16.beckon.v1.TaskFailureB\x06\xbaH\x03\xc8\x01\x01R\afailure\"7\n" +
 	"\x10FailTaskResponse\x12#\n" +
-	"\x04task\x18\x01 \x01(\v2\x0f.beckon.v1.TaskR\x04task\"\x8c\x01\n" +
+	"\x04task\x18\x01 \x01(\v2\x0f.beckon.v1.TaskR\x04task\"\x8d\x01\n" +
+	"\x10PauseTaskRequest\x123\n" +
+	"\x0fidempotency_key\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80\x01R\x0eidempotencyKey\x12\"\n" +
+	"\atask_id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x06taskId\x12 \n" +
+	"\x06reason\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\xf0\x01R\x06reason\"M\n" +
+	"\x11PauseTaskResponse\x12#\n" +
+	"\x04task\x18\x01 \x01(\v2\x0f.beckon.v1.TaskR\x04task\x12\x13\n" +
+	"\x05as_of\x18\x02 \x01(\fR\x04asOf\"l\n" +
+	"\x11ResumeTaskRequest\x123\n" +
+	"\x0fidempotency_key\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80\x01R\x0eidempotencyKey\x12\"\n" +
+	"\atask_id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x06taskId\"N\n" +
+	"\x12ResumeTaskResponse\x12#\n" +
+	"\x04task\x18\x01 \x01(\v2\x0f.beckon.v1.TaskR\x04task\x12\x13\n" +
+	"\x05as_of\x18\x02 \x01(\fR\x04asOf\"\x8c\x01\n" +
 	"\x0fStopTaskRequest\x123\n" +
 	"\x0fidempotency_key\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x01R\x0eidempotencyKey\x12\"\n" +
@@ -2964,7 +3257,7 @@ const file_beckon_v1_task_proto_rawDesc = "" +
 	"\bWaitMode\x12\x19\n" +
 	"\x15WAIT_MODE_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rWAIT_MODE_ANY\x10\x01\x12\x11\n" +
-	"\rWAIT_MODE_ALL\x10\x02*\xc0\x01\n" +
+	"\rWAIT_MODE_ALL\x10\x02*\xe2\x01\n" +
 	"\n" +
 	"SignalKind\x12\x1b\n" +
 	"\x17SIGNAL_KIND_UNSPECIFIED\x10\x00\x12\x1f\n" +
@@ -2972,12 +3265,13 @@ const file_beckon_v1_task_proto_rawDesc = "" +
 	"\x13SIGNAL_KIND_MESSAGE\x10\x02\x12\x1b\n" +
 	"\x17SIGNAL_KIND_HOLD_LIFTED\x10\x03\x12\x1c\n" +
 	"\x18SIGNAL_KIND_WAIT_TIMEOUT\x10\x04\x12 \n" +
-	"\x1cSIGNAL_KIND_APPROVAL_REVOKED\x10\x05*\x83\x01\n" +
+	"\x1cSIGNAL_KIND_APPROVAL_REVOKED\x10\x05\x12 \n" +
+	"\x1cSIGNAL_KIND_RESULT_SENT_BACK\x10\x06*\x83\x01\n" +
 	"\vStopOutcome\x12\x1c\n" +
 	"\x18STOP_OUTCOME_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14STOP_OUTCOME_STOPPED\x10\x01\x12\x19\n" +
 	"\x15STOP_OUTCOME_STOPPING\x10\x02\x12!\n" +
-	"\x1dSTOP_OUTCOME_ALREADY_FINISHED\x10\x032\x94\a\n" +
+	"\x1dSTOP_OUTCOME_ALREADY_FINISHED\x10\x032\xa7\b\n" +
 	"\vTaskService\x12I\n" +
 	"\n" +
 	"CreateTask\x12\x1c.beckon.v1.CreateTaskRequest\x1a\x1d.beckon.v1.CreateTaskResponse\x12F\n" +
@@ -2990,7 +3284,10 @@ const file_beckon_v1_task_proto_rawDesc = "" +
 	"AckSignals\x12\x1c.beckon.v1.AckSignalsRequest\x1a\x1d.beckon.v1.AckSignalsResponse\x12U\n" +
 	"\x0eUpdateProgress\x12 .beckon.v1.UpdateProgressRequest\x1a!.beckon.v1.UpdateProgressResponse\x12O\n" +
 	"\fCompleteTask\x12\x1e.beckon.v1.CompleteTaskRequest\x1a\x1f.beckon.v1.CompleteTaskResponse\x12C\n" +
-	"\bFailTask\x12\x1a.beckon.v1.FailTaskRequest\x1a\x1b.beckon.v1.FailTaskResponse\x12C\n" +
+	"\bFailTask\x12\x1a.beckon.v1.FailTaskRequest\x1a\x1b.beckon.v1.FailTaskResponse\x12F\n" +
+	"\tPauseTask\x12\x1b.beckon.v1.PauseTaskRequest\x1a\x1c.beckon.v1.PauseTaskResponse\x12I\n" +
+	"\n" +
+	"ResumeTask\x12\x1c.beckon.v1.ResumeTaskRequest\x1a\x1d.beckon.v1.ResumeTaskResponse\x12C\n" +
 	"\bStopTask\x12\x1a.beckon.v1.StopTaskRequest\x1a\x1b.beckon.v1.StopTaskResponse\x12@\n" +
 	"\aGetTask\x12\x19.beckon.v1.GetTaskRequest\x1a\x1a.beckon.v1.GetTaskResponseB;Z9github.com/beckon-dev/beckon/proto/gen/beckon/v1;beckonv1b\x06proto3"
 
@@ -3007,7 +3304,7 @@ func file_beckon_v1_task_proto_rawDescGZIP() []byte {
 }
 
 var file_beckon_v1_task_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_beckon_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_beckon_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_beckon_v1_task_proto_goTypes = []any{
 	(TaskPhase)(0),                 // 0: beckon.v1.TaskPhase
 	(HoldKind)(0),                  // 1: beckon.v1.HoldKind
@@ -3045,53 +3342,57 @@ var file_beckon_v1_task_proto_goTypes = []any{
 	(*CompleteTaskResponse)(nil),   // 33: beckon.v1.CompleteTaskResponse
 	(*FailTaskRequest)(nil),        // 34: beckon.v1.FailTaskRequest
 	(*FailTaskResponse)(nil),       // 35: beckon.v1.FailTaskResponse
-	(*StopTaskRequest)(nil),        // 36: beckon.v1.StopTaskRequest
-	(*StopTaskResponse)(nil),       // 37: beckon.v1.StopTaskResponse
-	(*GetTaskRequest)(nil),         // 38: beckon.v1.GetTaskRequest
-	(*GetTaskResponse)(nil),        // 39: beckon.v1.GetTaskResponse
-	nil,                            // 40: beckon.v1.Task.LabelsEntry
-	nil,                            // 41: beckon.v1.CreateTaskRequest.LabelsEntry
-	nil,                            // 42: beckon.v1.ClaimTaskRequest.LabelsEntry
-	(*timestamppb.Timestamp)(nil),  // 43: google.protobuf.Timestamp
-	(*Decision)(nil),               // 44: beckon.v1.Decision
-	(*durationpb.Duration)(nil),    // 45: google.protobuf.Duration
+	(*PauseTaskRequest)(nil),       // 36: beckon.v1.PauseTaskRequest
+	(*PauseTaskResponse)(nil),      // 37: beckon.v1.PauseTaskResponse
+	(*ResumeTaskRequest)(nil),      // 38: beckon.v1.ResumeTaskRequest
+	(*ResumeTaskResponse)(nil),     // 39: beckon.v1.ResumeTaskResponse
+	(*StopTaskRequest)(nil),        // 40: beckon.v1.StopTaskRequest
+	(*StopTaskResponse)(nil),       // 41: beckon.v1.StopTaskResponse
+	(*GetTaskRequest)(nil),         // 42: beckon.v1.GetTaskRequest
+	(*GetTaskResponse)(nil),        // 43: beckon.v1.GetTaskResponse
+	nil,                            // 44: beckon.v1.Task.LabelsEntry
+	nil,                            // 45: beckon.v1.CreateTaskRequest.LabelsEntry
+	nil,                            // 46: beckon.v1.ClaimTaskRequest.LabelsEntry
+	(*timestamppb.Timestamp)(nil),  // 47: google.protobuf.Timestamp
+	(*Decision)(nil),               // 48: beckon.v1.Decision
+	(*durationpb.Duration)(nil),    // 49: google.protobuf.Duration
 }
 var file_beckon_v1_task_proto_depIdxs = []int32{
 	1,  // 0: beckon.v1.Hold.kind:type_name -> beckon.v1.HoldKind
-	43, // 1: beckon.v1.Hold.since:type_name -> google.protobuf.Timestamp
+	47, // 1: beckon.v1.Hold.since:type_name -> google.protobuf.Timestamp
 	2,  // 2: beckon.v1.WaitSet.mode:type_name -> beckon.v1.WaitMode
-	43, // 3: beckon.v1.WaitSet.until:type_name -> google.protobuf.Timestamp
-	43, // 4: beckon.v1.Progress.time:type_name -> google.protobuf.Timestamp
+	47, // 3: beckon.v1.WaitSet.until:type_name -> google.protobuf.Timestamp
+	47, // 4: beckon.v1.Progress.time:type_name -> google.protobuf.Timestamp
 	0,  // 5: beckon.v1.Task.phase:type_name -> beckon.v1.TaskPhase
 	5,  // 6: beckon.v1.Task.hold:type_name -> beckon.v1.Hold
-	40, // 7: beckon.v1.Task.labels:type_name -> beckon.v1.Task.LabelsEntry
+	44, // 7: beckon.v1.Task.labels:type_name -> beckon.v1.Task.LabelsEntry
 	6,  // 8: beckon.v1.Task.wait:type_name -> beckon.v1.WaitSet
 	9,  // 9: beckon.v1.Task.progress:type_name -> beckon.v1.Progress
 	8,  // 10: beckon.v1.Task.result:type_name -> beckon.v1.TaskResult
 	7,  // 11: beckon.v1.Task.failure:type_name -> beckon.v1.TaskFailure
-	43, // 12: beckon.v1.Task.create_time:type_name -> google.protobuf.Timestamp
-	43, // 13: beckon.v1.Task.end_time:type_name -> google.protobuf.Timestamp
-	43, // 14: beckon.v1.Task.lease_expire_time:type_name -> google.protobuf.Timestamp
-	43, // 15: beckon.v1.Checkpoint.create_time:type_name -> google.protobuf.Timestamp
+	47, // 12: beckon.v1.Task.create_time:type_name -> google.protobuf.Timestamp
+	47, // 13: beckon.v1.Task.end_time:type_name -> google.protobuf.Timestamp
+	47, // 14: beckon.v1.Task.lease_expire_time:type_name -> google.protobuf.Timestamp
+	47, // 15: beckon.v1.Checkpoint.create_time:type_name -> google.protobuf.Timestamp
 	3,  // 16: beckon.v1.Signal.kind:type_name -> beckon.v1.SignalKind
-	44, // 17: beckon.v1.Signal.decision:type_name -> beckon.v1.Decision
-	43, // 18: beckon.v1.Signal.create_time:type_name -> google.protobuf.Timestamp
+	48, // 17: beckon.v1.Signal.decision:type_name -> beckon.v1.Decision
+	47, // 18: beckon.v1.Signal.create_time:type_name -> google.protobuf.Timestamp
 	10, // 19: beckon.v1.Claim.task:type_name -> beckon.v1.Task
-	43, // 20: beckon.v1.Claim.lease_expire_time:type_name -> google.protobuf.Timestamp
+	47, // 20: beckon.v1.Claim.lease_expire_time:type_name -> google.protobuf.Timestamp
 	11, // 21: beckon.v1.Claim.checkpoint:type_name -> beckon.v1.Checkpoint
 	13, // 22: beckon.v1.Claim.signals:type_name -> beckon.v1.Signal
-	45, // 23: beckon.v1.ClaimOptions.lease_duration:type_name -> google.protobuf.Duration
-	41, // 24: beckon.v1.CreateTaskRequest.labels:type_name -> beckon.v1.CreateTaskRequest.LabelsEntry
+	49, // 23: beckon.v1.ClaimOptions.lease_duration:type_name -> google.protobuf.Duration
+	45, // 24: beckon.v1.CreateTaskRequest.labels:type_name -> beckon.v1.CreateTaskRequest.LabelsEntry
 	15, // 25: beckon.v1.CreateTaskRequest.claim:type_name -> beckon.v1.ClaimOptions
 	10, // 26: beckon.v1.CreateTaskResponse.task:type_name -> beckon.v1.Task
 	14, // 27: beckon.v1.CreateTaskResponse.claim:type_name -> beckon.v1.Claim
 	15, // 28: beckon.v1.ClaimTaskRequest.claim:type_name -> beckon.v1.ClaimOptions
-	42, // 29: beckon.v1.ClaimTaskRequest.labels:type_name -> beckon.v1.ClaimTaskRequest.LabelsEntry
-	45, // 30: beckon.v1.ClaimTaskRequest.wait:type_name -> google.protobuf.Duration
+	46, // 29: beckon.v1.ClaimTaskRequest.labels:type_name -> beckon.v1.ClaimTaskRequest.LabelsEntry
+	49, // 30: beckon.v1.ClaimTaskRequest.wait:type_name -> google.protobuf.Duration
 	14, // 31: beckon.v1.ClaimTaskResponse.claim:type_name -> beckon.v1.Claim
-	45, // 32: beckon.v1.HeartbeatRequest.wait:type_name -> google.protobuf.Duration
+	49, // 32: beckon.v1.HeartbeatRequest.wait:type_name -> google.protobuf.Duration
 	1,  // 33: beckon.v1.HeartbeatRequest.known_hold:type_name -> beckon.v1.HoldKind
-	43, // 34: beckon.v1.HeartbeatResponse.lease_expire_time:type_name -> google.protobuf.Timestamp
+	47, // 34: beckon.v1.HeartbeatResponse.lease_expire_time:type_name -> google.protobuf.Timestamp
 	5,  // 35: beckon.v1.HeartbeatResponse.hold:type_name -> beckon.v1.Hold
 	13, // 36: beckon.v1.HeartbeatResponse.signals:type_name -> beckon.v1.Signal
 	12, // 37: beckon.v1.SaveCheckpointRequest.checkpoint:type_name -> beckon.v1.CheckpointWrite
@@ -3104,39 +3405,45 @@ var file_beckon_v1_task_proto_depIdxs = []int32{
 	10, // 44: beckon.v1.CompleteTaskResponse.task:type_name -> beckon.v1.Task
 	7,  // 45: beckon.v1.FailTaskRequest.failure:type_name -> beckon.v1.TaskFailure
 	10, // 46: beckon.v1.FailTaskResponse.task:type_name -> beckon.v1.Task
-	4,  // 47: beckon.v1.StopTaskResponse.outcome:type_name -> beckon.v1.StopOutcome
-	10, // 48: beckon.v1.StopTaskResponse.task:type_name -> beckon.v1.Task
-	10, // 49: beckon.v1.GetTaskResponse.task:type_name -> beckon.v1.Task
-	44, // 50: beckon.v1.GetTaskResponse.decisions:type_name -> beckon.v1.Decision
-	16, // 51: beckon.v1.TaskService.CreateTask:input_type -> beckon.v1.CreateTaskRequest
-	18, // 52: beckon.v1.TaskService.ClaimTask:input_type -> beckon.v1.ClaimTaskRequest
-	20, // 53: beckon.v1.TaskService.Heartbeat:input_type -> beckon.v1.HeartbeatRequest
-	22, // 54: beckon.v1.TaskService.SaveCheckpoint:input_type -> beckon.v1.SaveCheckpointRequest
-	24, // 55: beckon.v1.TaskService.YieldTask:input_type -> beckon.v1.YieldTaskRequest
-	26, // 56: beckon.v1.TaskService.ReleaseTask:input_type -> beckon.v1.ReleaseTaskRequest
-	28, // 57: beckon.v1.TaskService.AckSignals:input_type -> beckon.v1.AckSignalsRequest
-	30, // 58: beckon.v1.TaskService.UpdateProgress:input_type -> beckon.v1.UpdateProgressRequest
-	32, // 59: beckon.v1.TaskService.CompleteTask:input_type -> beckon.v1.CompleteTaskRequest
-	34, // 60: beckon.v1.TaskService.FailTask:input_type -> beckon.v1.FailTaskRequest
-	36, // 61: beckon.v1.TaskService.StopTask:input_type -> beckon.v1.StopTaskRequest
-	38, // 62: beckon.v1.TaskService.GetTask:input_type -> beckon.v1.GetTaskRequest
-	17, // 63: beckon.v1.TaskService.CreateTask:output_type -> beckon.v1.CreateTaskResponse
-	19, // 64: beckon.v1.TaskService.ClaimTask:output_type -> beckon.v1.ClaimTaskResponse
-	21, // 65: beckon.v1.TaskService.Heartbeat:output_type -> beckon.v1.HeartbeatResponse
-	23, // 66: beckon.v1.TaskService.SaveCheckpoint:output_type -> beckon.v1.SaveCheckpointResponse
-	25, // 67: beckon.v1.TaskService.YieldTask:output_type -> beckon.v1.YieldTaskResponse
-	27, // 68: beckon.v1.TaskService.ReleaseTask:output_type -> beckon.v1.ReleaseTaskResponse
-	29, // 69: beckon.v1.TaskService.AckSignals:output_type -> beckon.v1.AckSignalsResponse
-	31, // 70: beckon.v1.TaskService.UpdateProgress:output_type -> beckon.v1.UpdateProgressResponse
-	33, // 71: beckon.v1.TaskService.CompleteTask:output_type -> beckon.v1.CompleteTaskResponse
-	35, // 72: beckon.v1.TaskService.FailTask:output_type -> beckon.v1.FailTaskResponse
-	37, // 73: beckon.v1.TaskService.StopTask:output_type -> beckon.v1.StopTaskResponse
-	39, // 74: beckon.v1.TaskService.GetTask:output_type -> beckon.v1.GetTaskResponse
-	63, // [63:75] is the sub-list for method output_type
-	51, // [51:63] is the sub-list for method input_type
-	51, // [51:51] is the sub-list for extension type_name
-	51, // [51:51] is the sub-list for extension extendee
-	0,  // [0:51] is the sub-list for field type_name
+	10, // 47: beckon.v1.PauseTaskResponse.task:type_name -> beckon.v1.Task
+	10, // 48: beckon.v1.ResumeTaskResponse.task:type_name -> beckon.v1.Task
+	4,  // 49: beckon.v1.StopTaskResponse.outcome:type_name -> beckon.v1.StopOutcome
+	10, // 50: beckon.v1.StopTaskResponse.task:type_name -> beckon.v1.Task
+	10, // 51: beckon.v1.GetTaskResponse.task:type_name -> beckon.v1.Task
+	48, // 52: beckon.v1.GetTaskResponse.decisions:type_name -> beckon.v1.Decision
+	16, // 53: beckon.v1.TaskService.CreateTask:input_type -> beckon.v1.CreateTaskRequest
+	18, // 54: beckon.v1.TaskService.ClaimTask:input_type -> beckon.v1.ClaimTaskRequest
+	20, // 55: beckon.v1.TaskService.Heartbeat:input_type -> beckon.v1.HeartbeatRequest
+	22, // 56: beckon.v1.TaskService.SaveCheckpoint:input_type -> beckon.v1.SaveCheckpointRequest
+	24, // 57: beckon.v1.TaskService.YieldTask:input_type -> beckon.v1.YieldTaskRequest
+	26, // 58: beckon.v1.TaskService.ReleaseTask:input_type -> beckon.v1.ReleaseTaskRequest
+	28, // 59: beckon.v1.TaskService.AckSignals:input_type -> beckon.v1.AckSignalsRequest
+	30, // 60: beckon.v1.TaskService.UpdateProgress:input_type -> beckon.v1.UpdateProgressRequest
+	32, // 61: beckon.v1.TaskService.CompleteTask:input_type -> beckon.v1.CompleteTaskRequest
+	34, // 62: beckon.v1.TaskService.FailTask:input_type -> beckon.v1.FailTaskRequest
+	36, // 63: beckon.v1.TaskService.PauseTask:input_type -> beckon.v1.PauseTaskRequest
+	38, // 64: beckon.v1.TaskService.ResumeTask:input_type -> beckon.v1.ResumeTaskRequest
+	40, // 65: beckon.v1.TaskService.StopTask:input_type -> beckon.v1.StopTaskRequest
+	42, // 66: beckon.v1.TaskService.GetTask:input_type -> beckon.v1.GetTaskRequest
+	17, // 67: beckon.v1.TaskService.CreateTask:output_type -> beckon.v1.CreateTaskResponse
+	19, // 68: beckon.v1.TaskService.ClaimTask:output_type -> beckon.v1.ClaimTaskResponse
+	21, // 69: beckon.v1.TaskService.Heartbeat:output_type -> beckon.v1.HeartbeatResponse
+	23, // 70: beckon.v1.TaskService.SaveCheckpoint:output_type -> beckon.v1.SaveCheckpointResponse
+	25, // 71: beckon.v1.TaskService.YieldTask:output_type -> beckon.v1.YieldTaskResponse
+	27, // 72: beckon.v1.TaskService.ReleaseTask:output_type -> beckon.v1.ReleaseTaskResponse
+	29, // 73: beckon.v1.TaskService.AckSignals:output_type -> beckon.v1.AckSignalsResponse
+	31, // 74: beckon.v1.TaskService.UpdateProgress:output_type -> beckon.v1.UpdateProgressResponse
+	33, // 75: beckon.v1.TaskService.CompleteTask:output_type -> beckon.v1.CompleteTaskResponse
+	35, // 76: beckon.v1.TaskService.FailTask:output_type -> beckon.v1.FailTaskResponse
+	37, // 77: beckon.v1.TaskService.PauseTask:output_type -> beckon.v1.PauseTaskResponse
+	39, // 78: beckon.v1.TaskService.ResumeTask:output_type -> beckon.v1.ResumeTaskResponse
+	41, // 79: beckon.v1.TaskService.StopTask:output_type -> beckon.v1.StopTaskResponse
+	43, // 80: beckon.v1.TaskService.GetTask:output_type -> beckon.v1.GetTaskResponse
+	67, // [67:81] is the sub-list for method output_type
+	53, // [53:67] is the sub-list for method input_type
+	53, // [53:53] is the sub-list for extension type_name
+	53, // [53:53] is the sub-list for extension extendee
+	0,  // [0:53] is the sub-list for field type_name
 }
 
 func init() { file_beckon_v1_task_proto_init() }
@@ -3154,7 +3461,7 @@ func file_beckon_v1_task_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_beckon_v1_task_proto_rawDesc), len(file_beckon_v1_task_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   38,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

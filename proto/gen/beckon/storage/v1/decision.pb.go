@@ -63,7 +63,11 @@ type Decision struct {
 	// When it was closed.
 	CloseTime int64 `protobuf:"varint,19,opt,name=close_time,json=closeTime,proto3" json:"close_time,omitempty"`
 	// Why it was closed without an answer.
-	CloseReason   string `protobuf:"bytes,20,opt,name=close_reason,json=closeReason,proto3" json:"close_reason,omitempty"`
+	CloseReason string `protobuf:"bytes,20,opt,name=close_reason,json=closeReason,proto3" json:"close_reason,omitempty"`
+	// What a question of the server is about.
+	About string `protobuf:"bytes,21,opt,name=about,proto3" json:"about,omitempty"`
+	// In which version.
+	AboutVersion  uint32 `protobuf:"varint,22,opt,name=about_version,json=aboutVersion,proto3" json:"about_version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -236,6 +240,20 @@ func (x *Decision) GetCloseReason() string {
 		return x.CloseReason
 	}
 	return ""
+}
+
+func (x *Decision) GetAbout() string {
+	if x != nil {
+		return x.About
+	}
+	return ""
+}
+
+func (x *Decision) GetAboutVersion() uint32 {
+	if x != nil {
+		return x.AboutVersion
+	}
+	return 0
 }
 
 // Question is one item of a decision.
@@ -817,7 +835,7 @@ var File_beckon_storage_v1_decision_proto protoreflect.FileDescriptor
 
 const file_beckon_storage_v1_decision_proto_rawDesc = "" +
 	"\n" +
-	" beckon/storage/v1/decision.proto\x12\x11beckon.storage.v1\"\xc9\x04\n" +
+	" beckon/storage/v1/decision.proto\x12\x11beckon.storage.v1\"\x84\x05\n" +
 	"\bDecision\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x16\n" +
@@ -842,7 +860,9 @@ const file_beckon_storage_v1_decision_proto_rawDesc = "" +
 	"createTime\x12\x1d\n" +
 	"\n" +
 	"close_time\x18\x13 \x01(\x03R\tcloseTime\x12!\n" +
-	"\fclose_reason\x18\x14 \x01(\tR\vcloseReason\"\xcd\x01\n" +
+	"\fclose_reason\x18\x14 \x01(\tR\vcloseReason\x12\x14\n" +
+	"\x05about\x18\x15 \x01(\tR\x05about\x12#\n" +
+	"\rabout_version\x18\x16 \x01(\rR\faboutVersion\"\xcd\x01\n" +
 	"\bQuestion\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\bquestion\x18\x02 \x01(\tR\bquestion\x121\n" +

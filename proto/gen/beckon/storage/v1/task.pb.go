@@ -71,7 +71,15 @@ type Task struct {
 	// When it ended.
 	EndTime int64 `protobuf:"varint,23,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	// Notable position of the item that tells of the end; 0 where it has none.
-	EndPosition   uint64 `protobuf:"varint,24,opt,name=end_position,json=endPosition,proto3" json:"end_position,omitempty"`
+	EndPosition uint64 `protobuf:"varint,24,opt,name=end_position,json=endPosition,proto3" json:"end_position,omitempty"`
+	// The pause beneath a review; absent where there is none.
+	Below *Hold `protobuf:"bytes,25,opt,name=below,proto3" json:"below,omitempty"`
+	// A person accepts the result before it ends the task.
+	Review bool `protobuf:"varint,26,opt,name=review,proto3" json:"review,omitempty"`
+	// The question by which; empty while no result is offered.
+	Offer string `protobuf:"bytes,27,opt,name=offer,proto3" json:"offer,omitempty"`
+	// How many results were offered.
+	OfferVersion  uint32 `protobuf:"varint,28,opt,name=offer_version,json=offerVersion,proto3" json:"offer_version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -270,6 +278,34 @@ func (x *Task) GetEndTime() int64 {
 func (x *Task) GetEndPosition() uint64 {
 	if x != nil {
 		return x.EndPosition
+	}
+	return 0
+}
+
+func (x *Task) GetBelow() *Hold {
+	if x != nil {
+		return x.Below
+	}
+	return nil
+}
+
+func (x *Task) GetReview() bool {
+	if x != nil {
+		return x.Review
+	}
+	return false
+}
+
+func (x *Task) GetOffer() string {
+	if x != nil {
+		return x.Offer
+	}
+	return ""
+}
+
+func (x *Task) GetOfferVersion() uint32 {
+	if x != nil {
+		return x.OfferVersion
 	}
 	return 0
 }
@@ -981,7 +1017,7 @@ var File_beckon_storage_v1_task_proto protoreflect.FileDescriptor
 
 const file_beckon_storage_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"\x1cbeckon/storage/v1/task.proto\x12\x11beckon.storage.v1\"\x90\a\n" +
+	"\x1cbeckon/storage/v1/task.proto\x12\x11beckon.storage.v1\"\x92\b\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06thread\x18\x02 \x01(\tR\x06thread\x12\x14\n" +
@@ -1012,7 +1048,11 @@ const file_beckon_storage_v1_task_proto_rawDesc = "" +
 	"\vcreate_time\x18\x16 \x01(\x03R\n" +
 	"createTime\x12\x19\n" +
 	"\bend_time\x18\x17 \x01(\x03R\aendTime\x12!\n" +
-	"\fend_position\x18\x18 \x01(\x04R\vendPosition\x1a9\n" +
+	"\fend_position\x18\x18 \x01(\x04R\vendPosition\x12-\n" +
+	"\x05below\x18\x19 \x01(\v2\x17.beckon.storage.v1.HoldR\x05below\x12\x16\n" +
+	"\x06review\x18\x1a \x01(\bR\x06review\x12\x14\n" +
+	"\x05offer\x18\x1b \x01(\tR\x05offer\x12#\n" +
+	"\roffer_version\x18\x1c \x01(\rR\fofferVersion\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"X\n" +
@@ -1112,12 +1152,13 @@ var file_beckon_storage_v1_task_proto_depIdxs = []int32{
 	5,  // 5: beckon.storage.v1.Task.progress:type_name -> beckon.storage.v1.Progress
 	6,  // 6: beckon.storage.v1.Task.result:type_name -> beckon.storage.v1.Result
 	7,  // 7: beckon.storage.v1.Task.failure:type_name -> beckon.storage.v1.Failure
-	12, // 8: beckon.storage.v1.ReadyTask.labels:type_name -> beckon.storage.v1.ReadyTask.LabelsEntry
-	9,  // [9:9] is the sub-list for method output_type
-	9,  // [9:9] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	1,  // 8: beckon.storage.v1.Task.below:type_name -> beckon.storage.v1.Hold
+	12, // 9: beckon.storage.v1.ReadyTask.labels:type_name -> beckon.storage.v1.ReadyTask.LabelsEntry
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_beckon_storage_v1_task_proto_init() }

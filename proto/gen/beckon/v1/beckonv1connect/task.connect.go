@@ -44,6 +44,10 @@ const (
 	TaskServiceCompleteTaskProcedure = "/beckon.v1.TaskService/CompleteTask"
 	// TaskServiceFailTaskProcedure is the procedure name of the TaskService's FailTask RPC.
 	TaskServiceFailTaskProcedure = "/beckon.v1.TaskService/FailTask"
+	// TaskServicePauseTaskProcedure is the procedure name of the TaskService's PauseTask RPC.
+	TaskServicePauseTaskProcedure = "/beckon.v1.TaskService/PauseTask"
+	// TaskServiceResumeTaskProcedure is the procedure name of the TaskService's ResumeTask RPC.
+	TaskServiceResumeTaskProcedure = "/beckon.v1.TaskService/ResumeTask"
 	// TaskServiceStopTaskProcedure is the procedure name of the TaskService's StopTask RPC.
 	TaskServiceStopTaskProcedure = "/beckon.v1.TaskService/StopTask"
 	// TaskServiceGetTaskProcedure is the procedure name of the TaskService's GetTask RPC.
@@ -121,6 +125,20 @@ var (
 			Procedure:  TaskServiceFailTaskProcedure,
 		}
 	})
+	taskServicePauseTaskSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_beckon_v1_task_proto.Services().ByName("TaskService").Methods().ByName("PauseTask"),
+			Procedure:  TaskServicePauseTaskProcedure,
+		}
+	})
+	taskServiceResumeTaskSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_beckon_v1_task_proto.Services().ByName("TaskService").Methods().ByName("ResumeTask"),
+			Procedure:  TaskServiceResumeTaskProcedure,
+		}
+	})
 	taskServiceStopTaskSpec = sync.OnceValue(func() connect.Spec {
 		return connect.Spec{
 			StreamType: connect.StreamTypeUnary,
@@ -164,10 +182,19 @@ type TaskServiceClient interface {
 	// UpdateProgress replaces the task's one progress line. It is never pushed
 	// and reaches clients at most every two seconds.
 	UpdateProgress(context.Context, *v1.UpdateProgressRequest) (*v1.UpdateProgressResponse, error)
-	// CompleteTask freezes the result and ends the task.
+	// CompleteTask freezes the result and ends the task. Where the task was
+	// created with review, it waits for the person's word first: accepted, it is
+	// COMPLETED; sent back, it is READY with a RESULT_SENT_BACK signal.
 	CompleteTask(context.Context, *v1.CompleteTaskRequest) (*v1.CompleteTaskResponse, error)
 	// FailTask ends the task with a reason the person can read.
 	FailTask(context.Context, *v1.FailTaskRequest) (*v1.FailTaskResponse, error)
+	// PauseTask keeps a task from being worked on until it is resumed. Signals
+	// are kept, waits are satisfied and questions stay open meanwhile. A worker
+	// hears it by its heartbeat. By a person, from any client.
+	PauseTask(context.Context, *v1.PauseTaskRequest) (*v1.PauseTaskResponse, error)
+	// ResumeTask lifts a pause; the task goes on where it stands by then. A
+	// review by the server stays. By a person, from any client.
+	ResumeTask(context.Context, *v1.ResumeTaskRequest) (*v1.ResumeTaskResponse, error)
 	// StopTask asks a task to end: at once without a lease, else at the
 	// worker's next yield, release or lease end. By a person, from any client
 	// and in any state.
@@ -209,10 +236,19 @@ type TaskServiceHandler interface {
 	// UpdateProgress replaces the task's one progress line. It is never pushed
 	// and reaches clients at most every two seconds.
 	UpdateProgress(context.Context, *v1.UpdateProgressRequest) (*v1.UpdateProgressResponse, error)
-	// CompleteTask freezes the result and ends the task.
+	// CompleteTask freezes the result and ends the task. Where the task was
+	// created with review, it waits for the person's word first: accepted, it is
+	// COMPLETED; sent back, it is READY with a RESULT_SENT_BACK signal.
 	CompleteTask(context.Context, *v1.CompleteTaskRequest) (*v1.CompleteTaskResponse, error)
 	// FailTask ends the task with a reason the person can read.
 	FailTask(context.Context, *v1.FailTaskRequest) (*v1.FailTaskResponse, error)
+	// PauseTask keeps a task from being worked on until it is resumed. Signals
+	// are kept, waits are satisfied and questions stay open meanwhile. A worker
+	// hears it by its heartbeat. By a person, from any client.
+	PauseTask(context.Context, *v1.PauseTaskRequest) (*v1.PauseTaskResponse, error)
+	// ResumeTask lifts a pause; the task goes on where it stands by then. A
+	// review by the server stays. By a person, from any client.
+	ResumeTask(context.Context, *v1.ResumeTaskRequest) (*v1.ResumeTaskResponse, error)
 	// StopTask asks a task to end: at once without a lease, else at the
 	// worker's next yield, release or lease end. By a person, from any client
 	// and in any state.
@@ -235,6 +271,8 @@ func RegisterTaskServiceHandler(server *connect.Server, svc TaskServiceHandler) 
 		connect.Method{Spec: taskServiceUpdateProgressSpec(), Handler: adapter.updateProgress},
 		connect.Method{Spec: taskServiceCompleteTaskSpec(), Handler: adapter.completeTask},
 		connect.Method{Spec: taskServiceFailTaskSpec(), Handler: adapter.failTask},
+		connect.Method{Spec: taskServicePauseTaskSpec(), Handler: adapter.pauseTask},
+		connect.Method{Spec: taskServiceResumeTaskSpec(), Handler: adapter.resumeTask},
 		connect.Method{Spec: taskServiceStopTaskSpec(), Handler: adapter.stopTask},
 		connect.Method{Spec: taskServiceGetTaskSpec(), Handler: adapter.getTask},
 	)
@@ -281,6 +319,14 @@ func (UnimplementedTaskServiceHandler) CompleteTask(context.Context, *v1.Complet
 
 func (UnimplementedTaskServiceHandler) FailTask(context.Context, *v1.FailTaskRequest) (*v1.FailTaskResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, "beckon.v1.TaskService.FailTask is not implemented")
+}
+
+func (UnimplementedTaskServiceHandler) PauseTask(context.Context, *v1.PauseTaskRequest) (*v1.PauseTaskResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "beckon.v1.TaskService.PauseTask is not implemented")
+}
+
+func (UnimplementedTaskServiceHandler) ResumeTask(context.Context, *v1.ResumeTaskRequest) (*v1.ResumeTaskResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "beckon.v1.TaskService.ResumeTask is not implemented")
 }
 
 func (UnimplementedTaskServiceHandler) StopTask(context.Context, *v1.StopTaskRequest) (*v1.StopTaskResponse, error) {
@@ -370,6 +416,22 @@ func (c *taskServiceClient) CompleteTask(ctx context.Context, req *v1.CompleteTa
 func (c *taskServiceClient) FailTask(ctx context.Context, req *v1.FailTaskRequest) (*v1.FailTaskResponse, error) {
 	var res v1.FailTaskResponse
 	if err := c.client.CallUnary(ctx, taskServiceFailTaskSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *taskServiceClient) PauseTask(ctx context.Context, req *v1.PauseTaskRequest) (*v1.PauseTaskResponse, error) {
+	var res v1.PauseTaskResponse
+	if err := c.client.CallUnary(ctx, taskServicePauseTaskSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *taskServiceClient) ResumeTask(ctx context.Context, req *v1.ResumeTaskRequest) (*v1.ResumeTaskResponse, error) {
+	var res v1.ResumeTaskResponse
+	if err := c.client.CallUnary(ctx, taskServiceResumeTaskSpec(), req, &res); err != nil {
 		return nil, err
 	}
 	return &res, nil
@@ -507,6 +569,30 @@ func (h taskServiceHandler) failTask(ctx context.Context, _ connect.Spec, stream
 		return err
 	}
 	res, err := h.svc.FailTask(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h taskServiceHandler) pauseTask(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.PauseTaskRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.PauseTask(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h taskServiceHandler) resumeTask(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.ResumeTaskRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.ResumeTask(ctx, &req)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,55 @@
+package decision
+
+import "time"
+
+// Exits are the ids of the options of questions that the server asks. Each
+// stands for one thing that happens when it is chosen.
+const (
+	// ExitAccept takes an offered result: the task is done.
+	ExitAccept = "accept"
+	// ExitSendBack asks for another result; the text says what is missing.
+	ExitSendBack = "send_back"
+)
+
+// Exits are the ways to answer a question of the server.
+func Exits(k Kind) []Option {
+	switch k {
+	case ReviewResult:
+		return []Option{
+			{ID: ExitAccept, Label: "Accept", Kind: Pick, Text: TextNone},
+			{ID: ExitSendBack, Label: "Send back", Kind: Pick, Text: TextRequired},
+		}
+	default:
+		return nil
+	}
+}
+
+// AskByServer completes a question of the server, which has one item. It never
+// ends by itself: it outlives the lease and the agent of its task.
+func AskByServer(s State, now time.Time) State {
+	it := s.Items[0]
+	s.Class = WriteReversible // a question without an action
+	if it.Action != nil {
+		s.Class = Outward // no class given
+		if it.Action.Class != nil {
+			s.Class = *it.Action.Class
+		}
+		it.Facts = drawFacts(*it.Action, s.Class)
+	}
+	if len(it.Options) == 0 {
+		it.Options = Exits(s.Kind)
+	}
+	s.Items = []Item{it}
+	s.Status, s.Revision, s.OnExpiry, s.CreateTime = Pending, 1, TellAgent, now
+	return s
+}
+
+// Exit is how a question of the server was answered, with the words that came
+// along; empty while it is not.
+func (s State) Exit() (option, text string) {
+	if !s.Kind.OfServer() || s.Answer == nil {
+		return "", ""
+	}
+	a := s.Answer.Items[0]
+	return a.Options[0], a.Text
+}
