@@ -32,6 +32,9 @@ type Config struct {
 	// SandboxAddr and ProductionAddr are the two hosts' loopback addresses; ""
 	// means a free port of 127.0.0.1.
 	SandboxAddr, ProductionAddr string
+	// Listen replaces the listening on an address, for networks that are none,
+	// whose names stand for themselves; nil means TCP on loopback.
+	Listen func(ctx context.Context, addr string) (net.Listener, error)
 	// CACertFile and CAKeyFile name a CA in PEM form to sign the server
 	// certificate; "" makes a new one.
 	CACertFile, CAKeyFile string
@@ -115,7 +118,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	listeners, err := listen(ctx, map[Env]string{Sandbox: cfg.SandboxAddr, Production: cfg.ProductionAddr})
+	listeners, err := listen(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -144,18 +147,16 @@ func (s *Server) certify(cfg Config) (*tls.Config, error) {
 }
 
 // listen opens all addresses or none.
-func listen(ctx context.Context, addrs map[Env]string) (map[Env]net.Listener, error) {
+func listen(ctx context.Context, cfg Config) (map[Env]net.Listener, error) {
+	if cfg.Listen == nil {
+		cfg.Listen = listenTCP
+	}
 	open := make(map[Env]net.Listener)
-	for env, addr := range addrs {
+	for env, addr := range map[Env]string{Sandbox: cfg.SandboxAddr, Production: cfg.ProductionAddr} {
 		if addr == "" {
 			addr = "127.0.0.1:0"
 		}
-		var lc net.ListenConfig
-		l, err := lc.Listen(ctx, "tcp", addr)
-		if err == nil && !loopback(l.Addr()) {
-			_ = l.Close()
-			err = ErrNotLoopback
-		}
+		l, err := cfg.Listen(ctx, addr)
 		if err != nil {
 			for _, l := range open {
 				_ = l.Close()
@@ -165,6 +166,17 @@ func listen(ctx context.Context, addrs map[Env]string) (map[Env]net.Listener, er
 		open[env] = l
 	}
 	return open, nil
+}
+
+// listenTCP listens where no other machine can reach it.
+func listenTCP(ctx context.Context, addr string) (net.Listener, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", addr)
+	if err == nil && !loopback(l.Addr()) {
+		_ = l.Close()
+		return nil, ErrNotLoopback
+	}
+	return l, err
 }
 
 func loopback(a net.Addr) bool {

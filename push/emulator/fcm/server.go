@@ -22,6 +22,9 @@ type Config struct {
 	// Addr is the loopback address of both endpoints; "" means a free port of
 	// 127.0.0.1.
 	Addr string
+	// Listen replaces the listening on Addr, for networks that are none, whose
+	// names stand for themselves; nil means TCP on loopback.
+	Listen func(ctx context.Context, addr string) (net.Listener, error)
 	// CACertFile and CAKeyFile name a CA in PEM form to sign the server
 	// certificate; "" makes a new one.
 	CACertFile, CAKeyFile string
@@ -120,25 +123,23 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.listen(ctx, cmp.Or(cfg.Addr, "127.0.0.1:0")); err != nil {
+	if err := s.listen(ctx, cfg); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *Server) listen(ctx context.Context, addr string) error {
+func (s *Server) listen(ctx context.Context, cfg Config) error {
 	config, err := s.ca.ServerTLS([]string{"h2", "http/1.1"}, "fcm.googleapis.com", "oauth2.googleapis.com")
 	if err != nil {
 		return err
 	}
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", addr)
-	if err != nil {
-		return fmt.Errorf("fcm: listen on %s: %w", addr, err)
+	if cfg.Listen == nil {
+		cfg.Listen = listenTCP
 	}
-	if tcp, ok := l.Addr().(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
-		_ = l.Close()
-		return ErrNotLoopback
+	l, err := cfg.Listen(ctx, cmp.Or(cfg.Addr, "127.0.0.1:0"))
+	if err != nil {
+		return fmt.Errorf("fcm: listen on %s: %w", cfg.Addr, err)
 	}
 	s.url = "https://" + l.Addr().String()
 	s.ctx, s.stop = context.WithCancel(ctx)
@@ -160,6 +161,20 @@ func (s *Server) listen(ctx context.Context, addr string) error {
 		}
 	})
 	return nil
+}
+
+// listenTCP listens where no other machine can reach it.
+func listenTCP(ctx context.Context, addr string) (net.Listener, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	if tcp, ok := l.Addr().(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
+		_ = l.Close()
+		return nil, ErrNotLoopback
+	}
+	return l, nil
 }
 
 // connKey is where a request's context has its connection.

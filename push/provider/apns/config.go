@@ -1,12 +1,14 @@
 package apns
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"sync/atomic"
 	"time"
@@ -41,6 +43,9 @@ type Config struct {
 	// IdleClose closes a connection nobody used for so long; 0 means 10
 	// minutes. Apple treats rapid reconnection as an attack, so not less.
 	IdleClose time.Duration
+	// Dial replaces the way to the host below TLS, for networks that are none;
+	// nil means TCP. It has to end with ctx, which bounds the connect.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Now is the clock of tokens; nil means time.Now.
 	Now func() time.Time
 }
@@ -66,6 +71,9 @@ func (c Config) withDefaults() (Config, error) {
 	c.ReadIdle = orDefault(c.ReadIdle, 10*time.Second)
 	c.PingTimeout = orDefault(c.PingTimeout, 5*time.Second)
 	c.IdleClose = orDefault(c.IdleClose, 10*time.Minute)
+	if c.Dial == nil {
+		c.Dial = (&net.Dialer{KeepAlive: tcpKeepAlive}).DialContext
+	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}

@@ -76,9 +76,9 @@ func (c *trackedConn) Close() error {
 	return c.Conn.Close()
 }
 
-func (s *session) dial(ctx context.Context, network, addr string, cfg *tls.Config) (net.Conn, error) {
+func (s *session) dial(ctx context.Context, dial dialFunc, addr string, cfg *tls.Config) (net.Conn, error) {
 	s.warm.Store(false)
-	tc, err := dialTLS(ctx, network, addr, cfg)
+	tc, err := dialTLS(ctx, dial, addr, cfg)
 	if err != nil {
 		return nil, err
 	}

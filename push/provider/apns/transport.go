@@ -77,7 +77,7 @@ func newTransport(c Config, s *session) *transport {
 		DialTLSContext: func(ctx context.Context, network, addr string, cfg *tls.Config) (net.Conn, error) {
 			cfg = cfg.Clone()
 			cfg.RootCAs, cfg.MinVersion = c.RootCAs, tls.VersionTLS12
-			return s.dial(ctx, network, addr, cfg)
+			return s.dial(ctx, c.Dial, addr, cfg)
 		},
 		DisableCompression:         true,
 		StrictMaxConcurrentStreams: true,
@@ -95,15 +95,24 @@ const (
 
 var errNoHTTP2 = errors.New("apns: the host does not speak HTTP/2")
 
-func dialTLS(ctx context.Context, network, addr string, cfg *tls.Config) (*tls.Conn, error) {
-	d := tls.Dialer{NetDialer: &net.Dialer{Timeout: dialTimeout, KeepAlive: tcpKeepAlive}, Config: cfg}
-	conn, err := d.DialContext(ctx, network, addr)
+// dialFunc opens what TLS runs on.
+type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// dialTLS connects and shakes hands, both within the time of one connect.
+func dialTLS(ctx context.Context, dial dialFunc, addr string, cfg *tls.Config) (*tls.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	conn, err := dial(ctx, "tcp", addr)
 	if err != nil {
 		return nil, err
 	}
-	tc, ok := conn.(*tls.Conn)
-	if !ok || tc.ConnectionState().NegotiatedProtocol != http2.NextProtoTLS {
+	tc := tls.Client(conn, cfg)
+	if err := tc.HandshakeContext(ctx); err != nil {
 		_ = conn.Close()
+		return nil, err
+	}
+	if tc.ConnectionState().NegotiatedProtocol != http2.NextProtoTLS {
+		_ = tc.Close()
 		return nil, errNoHTTP2
 	}
 	return tc, nil

@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -48,6 +49,9 @@ type Config struct {
 	IdleClose time.Duration
 	// TokenTimeout bounds the wait for an access token; 0 means 5 s.
 	TokenTimeout time.Duration
+	// Dial replaces the way to the hosts below TLS, for networks that are none;
+	// nil means TCP. It has to end with ctx, which bounds the connect.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Now is the clock of deadlines and tokens; nil means time.Now.
 	Now func() time.Time
 }
@@ -86,6 +90,9 @@ func (c Config) withDefaults() (Config, *jwt.Config, error) {
 	c.PingTimeout = orDefault(c.PingTimeout, 5*time.Second)
 	c.IdleClose = orDefault(c.IdleClose, 10*time.Minute)
 	c.TokenTimeout = orDefault(c.TokenTimeout, 5*time.Second)
+	if c.Dial == nil {
+		c.Dial = (&net.Dialer{KeepAlive: tcpKeepAlive}).DialContext
+	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}

@@ -41,7 +41,8 @@ const maxAnswer = 64 << 10
 // transport sends with the token of the exchange in the context and keeps the
 // answer in it. The connections are its own.
 type transport struct {
-	base *http.Transport
+	base    *http.Transport
+	connect func(ctx context.Context, network, addr string) (net.Conn, error)
 
 	mu    sync.Mutex
 	conns map[*trackedConn]struct{}
@@ -91,7 +92,7 @@ const (
 )
 
 func newTransport(c Config) *transport {
-	t := &transport{conns: make(map[*trackedConn]struct{})}
+	t := &transport{connect: c.Dial, conns: make(map[*trackedConn]struct{})}
 	t.base = &http.Transport{
 		DialContext:         t.dial,
 		TLSClientConfig:     &tls.Config{RootCAs: c.RootCAs, MinVersion: tls.VersionTLS12},
@@ -120,8 +121,9 @@ func (c *trackedConn) Close() error {
 }
 
 func (t *transport) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	d := net.Dialer{Timeout: dialTimeout, KeepAlive: tcpKeepAlive}
-	conn, err := d.DialContext(ctx, network, addr)
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	conn, err := t.connect(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}
