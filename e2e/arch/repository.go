@@ -131,6 +131,7 @@ func e2eRows() []Row {
 			Why: "a checker that used what it judges, or asked which rule is off, would be blind"},
 		{Folder: "e2e/stack/**", Imports: everything},
 		{Folder: "e2e/scenario/**", Imports: everything},
+		{Folder: "e2e/outage/**", Imports: everything},
 		{Folder: "e2e/sim/**", Imports: everything, Except: []string{"push/plan", "push/outbox", "sync/off"},
 			Why: "its checkers, as those of e2e/verify, share nothing with what they judge"},
 		{Folder: "e2e/conformance/**", Imports: everything},
