@@ -73,6 +73,13 @@ func (d *Device) SetDoze(on bool) {
 	d.flush()
 }
 
+// Dozing tells whether an Android phone sleeps.
+func (d *Device) Dozing() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.doze
+}
+
 // Maintain is a maintenance window in Doze: held messages come through and the
 // phone sleeps on.
 func (d *Device) Maintain() {
@@ -181,6 +188,14 @@ func (d *Device) ForceQuit(app string) {
 	if d.system == Android {
 		d.clear(app, in, ByForceQuit)
 	}
+}
+
+// HasQuit tells whether an app is installed and was ended by the person.
+func (d *Device) HasQuit(app string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	in, ok := d.apps[app]
+	return ok && in.quit
 }
 
 // Launch is the person opening an app from the home screen. What the app does at

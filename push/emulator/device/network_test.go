@@ -333,6 +333,9 @@ func TestDevice_DozeHoldsNormalPriority(t *testing.T) {
 		d := android(t, p)
 		p.phone = d
 		d.SetDoze(true)
+		if !d.Dozing() {
+			t.Error("a phone put to sleep is awake")
+		}
 		accept(t, d, tagged("1", "a", "decide"), device.FCM{High: true})
 		accept(t, d, withdrawal("2", "a"), device.FCM{})
 		synctest.Wait()
@@ -448,6 +451,9 @@ func TestDevice_ForceQuitOnIOS(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.ForceQuit(app)
+		if !d.HasQuit(app) || d.HasQuit("other") {
+			t.Error("the app that was ended is not the one that has quit")
+		}
 		d.Deliver(data("background"))
 		woken := alert("woken", "a")
 		woken.Wake = true

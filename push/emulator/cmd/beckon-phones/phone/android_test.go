@@ -68,8 +68,9 @@ func TestAndroid_ShowsADataMessageByItsTag(t *testing.T) {
 	want := []phone.Alert{{
 		Phone: "anna", Vendor: phone.FCM, Key: "dec/1", ID: "message-1", Title: "Builder needs a decision", Body: "Write it?",
 		Push: "decision", Thread: "thr", Task: "tsk", Decision: "dec", Revision: 1, Buttons: []string{"approve", "deny"}, Badge: 1,
+		Level: device.TimeSensitive,
 	}}
-	if diff := cmp.Diff(want, b.app.Screen()); diff != "" {
+	if diff := cmp.Diff(want, b.app.Screen(), whenever); diff != "" {
 		t.Error(diff)
 	}
 	b.data("message-2", p, question) // the same again, as after an answer that was lost

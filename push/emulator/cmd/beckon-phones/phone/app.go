@@ -2,6 +2,7 @@ package phone
 
 import (
 	"cmp"
+	"context"
 	"crypto/ecdsa"
 	"sync"
 	"time"
@@ -45,6 +46,10 @@ type Config struct {
 	// Window is how long a tap is tried before the phone gives up on it, as iOS
 	// gives an app about half a minute; 0 means 25 s.
 	Window time.Duration
+	// Repeat is how often presence is reported while a thread is open; 0 means the
+	// protocol's 20 s. Lock is after how long without a touch the screen locks by
+	// itself, which ends it; 0 means 2 minutes.
+	Repeat, Lock time.Duration
 	// Now is the phone's clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -65,8 +70,16 @@ type App struct {
 	// views is what was read of the account ("") and of threads; see reading.
 	views map[string]*replica.View
 
+	// ctx is the app's own life; running is what goes on beside the calls.
+	ctx     context.Context //nolint:containedctx // ends what nobody waits for
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+
 	mu        sync.Mutex
 	state     State
+	address   string // what the vendor calls this phone
+	threads   []ThreadLine
+	gaze      *gaze
 	server    *server
 	token     string
 	tokenEnds time.Time
@@ -96,12 +109,13 @@ func New(cfg Config) (*App, error) {
 	if cfg.Window == 0 {
 		cfg.Window = 25 * time.Second
 	}
+	cfg.Repeat, cfg.Lock = cmp.Or(cfg.Repeat, presenceRepeat), cmp.Or(cfg.Lock, 2*time.Minute)
 	a := &App{
 		cfg: cfg, now: cfg.Now, history: journal.New[Event](nil, 0), wrong: wrong,
-		views: map[string]*replica.View{}, state: state, auto: cfg.Auto,
+		views: map[string]*replica.View{}, state: state, auto: cfg.Auto, address: cfg.DeviceToken,
 	}
 	if state.Paired() {
-		if a.server, err = dial(state.Server, state.ServerCA); err != nil {
+		if a.server, err = dial(state.Server, state.ServerCA, cfg.Device.Online); err != nil {
 			return nil, err
 		}
 	}
@@ -109,11 +123,17 @@ func New(cfg Config) (*App, error) {
 		a.server.close()
 		return nil, err
 	}
+	a.ctx, a.cancel = context.WithCancel(context.Background())
 	return a, nil
 }
 
-// Close gives connections back. The phone has to be closed before.
+// Close ends what the app does by itself and gives connections back. The phone
+// has to be closed before.
 func (a *App) Close() {
+	a.mu.Lock()
+	a.cancel()
+	a.mu.Unlock()
+	a.running.Wait()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.server.close()

@@ -9,7 +9,11 @@
 //	                            badge · auto tap · sync
 //	finger ─► App.Press ─► device.Act  ─► App.Act   POST /act with proof
 //	          App.Tap   ─► device.Open ─► App.Open  read by sync, mark read
+//	          App.OpenThread                        the same from the app's own list
 //	          App.Answer                            AnswerDecision with proof
+//	          App.Leave                             closes the thread
+//
+// While a thread is open, the app reports presence; see presence.go.
 //
 // A [Fault] makes a phone misbehave in one chosen way, for tests of what a server
 // has to refuse.

@@ -19,6 +19,11 @@ const (
 	Answered   Kind = "answered"   // answered a decision inside the app
 	Synced     Kind = "synced"     // read the account and tidied the screen
 	Failed     Kind = "failed"     // could not do something; see Error
+
+	Present     Kind = "present"     // told the server that a person has a thread in front of them
+	Left        Kind = "left"        // the thread is no longer in front of them; see Why
+	Installed   Kind = "installed"   // is on the phone again, empty
+	Uninstalled Kind = "uninstalled" // went from the phone with all it had
 )
 
 // Event is one line of the app's own history. It holds no token and no key.
@@ -47,6 +52,8 @@ type Event struct {
 	// Fault is the misbehaviour that was switched on.
 	Fault Fault  `json:"fault,omitempty"`
 	Error string `json:"error,omitempty"`
+	// Why says in words how it came to that where nothing failed.
+	Why string `json:"why,omitempty"`
 }
 
 // Result is what the server said to an answer, in the app or by a tap.

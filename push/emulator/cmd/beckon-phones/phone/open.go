@@ -30,11 +30,8 @@ func (a *App) Open(ctx context.Context, n device.Notification) error {
 	}
 	card, err := a.show(ctx, p)
 	if err == nil {
-		a.mu.Lock()
-		a.opened = &card
-		a.mu.Unlock()
-		e := event(Opened, n, p)
-		a.tell(e)
+		a.tell(event(Opened, n, p))
+		a.present(card)
 		err = a.Sync(ctx)
 	}
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -16,6 +18,9 @@ import (
 // digits were wrong, or time was up.
 var ErrPairing = errors.New("phone: the pairing was not confirmed")
 
+// ErrLink answers a claim with what is no claim link.
+var ErrLink = errors.New("phone: not a claim link; a new server prints one, http://…/claim#…")
+
 // pairWait is how long one GetPairing stays open; 25 s is the most.
 const pairWait = 20 * time.Second
 
@@ -25,7 +30,7 @@ const pairWait = 20 * time.Second
 // replaces the system's roots. Errors: ErrServer, ErrPairing, those of the
 // server.
 func (a *App) Pair(ctx context.Context, base, caPEM, code string, show func(digits string)) error {
-	srv, err := dial(base, caPEM)
+	srv, err := dial(base, caPEM, a.cfg.Device.Online)
 	if err != nil {
 		return err
 	}
@@ -35,6 +40,11 @@ func (a *App) Pair(ctx context.Context, base, caPEM, code string, show func(digi
 		srv.close()
 		return err
 	}
+	return a.begin(ctx, srv, next, tokens)
+}
+
+// begin is the start of a new installation: it registers for pushes and reads.
+func (a *App) begin(ctx context.Context, srv *server, next State, tokens *v1.Tokens) error {
 	if err := a.become(srv, next, tokens); err != nil {
 		return err
 	}
@@ -43,6 +53,37 @@ func (a *App) Pair(ctx context.Context, base, caPEM, code string, show func(digi
 		return err
 	}
 	return a.Sync(ctx)
+}
+
+// Claim makes the phone the first device of an account by the link that a new
+// server prints, "http://host/claim#secret". What the phone belonged to before is
+// forgotten only then. Errors: ErrServer, ErrLink, those of the server.
+func (a *App) Claim(ctx context.Context, link, caPEM string) error {
+	at, err := url.Parse(link)
+	if err != nil || at.Fragment == "" || !strings.HasSuffix(at.Path, "/claim") {
+		return ErrLink
+	}
+	secret := at.Fragment
+	at.Fragment, at.RawQuery, at.Path = "", "", strings.TrimSuffix(at.Path, "/claim")
+	srv, err := dial(at.String(), caPEM, a.cfg.Device.Online)
+	if err != nil {
+		return err
+	}
+	next := State{Server: at.String(), ServerCA: caPEM}
+	self, err := a.newInstallation(&next)
+	if err != nil {
+		srv.close()
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	res, err := srv.pairing.ClaimServer(limited, &v1.ClaimServerRequest{Secret: secret, Installation: self})
+	if err != nil {
+		srv.close()
+		return fmt.Errorf("phone: claim the server: %w", err)
+	}
+	next.ServerID, next.Account, next.Installation = res.GetServerId(), res.GetAccountId(), res.GetInstallation().GetId()
+	return a.begin(ctx, srv, next, res.GetTokens())
 }
 
 // join walks through the pairing with keys made for it.
@@ -122,8 +163,9 @@ func (a *App) become(srv *server, next State, tokens *v1.Tokens) error {
 	a.mu.Lock()
 	old := a.server
 	a.server, a.token, a.tokenEnds = srv, tokens.GetAccessToken(), tokens.GetAccessExpireTime().AsTime()
-	a.opened = nil
+	a.opened, a.threads = nil, nil
 	a.mu.Unlock()
+	a.Vanish()
 	clear(a.views)
 	old.close()
 	return nil
@@ -136,7 +178,7 @@ func (a *App) Register(ctx context.Context) error {
 	err := insist(ctx, func(ctx context.Context) error {
 		return a.do(ctx, func(ctx context.Context, srv *server) error {
 			var err error
-			res, err = srv.addresses.PutAddress(ctx, a.address())
+			res, err = srv.addresses.PutAddress(ctx, a.registration())
 			return err
 		})
 	})
@@ -150,15 +192,19 @@ func (a *App) Register(ctx context.Context) error {
 	return nil
 }
 
-// address is where pushes for this phone go.
-func (a *App) address() *v1.PutAddressRequest {
+// registration is where pushes for this phone go.
+func (a *App) registration() *v1.PutAddressRequest {
+	token := a.Address()
 	out := &v1.PutAddressRequest{
-		Kind: v1.AddressKind_ADDRESS_KIND_APNS, Token: a.cfg.DeviceToken, Topic: a.cfg.Topic,
+		Kind: v1.AddressKind_ADDRESS_KIND_APNS, Token: token, Topic: a.cfg.Topic,
 		Environment: v1.ApnsEnvironment_APNS_ENVIRONMENT_SANDBOX,
 	}
 	switch {
 	case a.cfg.Vendor == FCM:
 		out.Kind, out.Environment = v1.AddressKind_ADDRESS_KIND_FCM_TOKEN, v1.ApnsEnvironment_APNS_ENVIRONMENT_UNSPECIFIED
+		if isInstallationID(token) {
+			out.Kind = v1.AddressKind_ADDRESS_KIND_FCM_FID
+		}
 	case a.cfg.Production:
 		out.Environment = v1.ApnsEnvironment_APNS_ENVIRONMENT_PRODUCTION
 	}

@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	v1 "github.com/beckon-dev/beckon/proto/gen/beckon/v1"
 	"github.com/beckon-dev/beckon/push/emulator/cmd/beckon-phones/phone"
+	"github.com/beckon-dev/beckon/push/emulator/device"
 )
 
 func TestPair_ShowsDigitsAndRegisters(t *testing.T) {
@@ -95,6 +97,9 @@ func TestAccess_RenewedWhenTheServerSaysSo(t *testing.T) {
 	}
 }
 
+// whenever ignores when an alert appeared.
+var whenever = cmpopts.IgnoreFields(phone.Alert{}, "At")
+
 func TestPush_ShowsButtonsAndBadge(t *testing.T) {
 	t.Parallel()
 	b := paired(t)
@@ -104,8 +109,9 @@ func TestPush_ShowsButtonsAndBadge(t *testing.T) {
 	want := []phone.Alert{{
 		Phone: "anna", Vendor: phone.APNs, Key: "dec/1", ID: "push-1", Title: "Builder needs a decision", Body: "Write it?", Push: "decision",
 		Thread: "thr", Task: "tsk", Decision: "dec", Revision: 1, Buttons: []string{"approve", "deny"}, Badge: 1,
+		Level: device.Active,
 	}}
-	if diff := cmp.Diff(want, b.app.Screen()); diff != "" {
+	if diff := cmp.Diff(want, b.app.Screen(), whenever); diff != "" {
 		t.Error(diff)
 	}
 }

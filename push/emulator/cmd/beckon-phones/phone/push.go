@@ -42,6 +42,10 @@ type Alert struct {
 	Buttons []string `json:"buttons,omitempty"`
 	// Badge is the number on the icon.
 	Badge int `json:"badge"`
+	// Level says how much it interrupts: passive, active, time-sensitive. At is
+	// when it appeared or was last replaced.
+	Level device.Level `json:"level,omitempty"`
+	At    time.Time    `json:"at,omitzero"`
 	// Again: the same delivery was seen before.
 	Again bool `json:"again,omitempty"`
 }
@@ -124,7 +128,9 @@ func (a *App) Screen() []Alert {
 	shown := a.cfg.Device.Shown(a.cfg.Topic)
 	out := make([]Alert, 0, len(shown))
 	for _, s := range shown {
-		out = append(out, a.alert(s.Key, s.Notification))
+		shown := a.alert(s.Key, s.Notification)
+		shown.At = s.At
+		out = append(out, shown)
 	}
 	return out
 }
@@ -132,7 +138,7 @@ func (a *App) Screen() []Alert {
 func (a *App) alert(key string, n device.Notification) Alert {
 	out := Alert{
 		Phone: a.Name(), Vendor: a.cfg.Vendor, Key: key, ID: n.ID, Title: n.Title, Body: n.Body,
-		Badge: a.cfg.Device.Badge(a.cfg.Topic),
+		Badge: a.cfg.Device.Badge(a.cfg.Topic), Level: n.Level,
 	}
 	if p, err := payload(n); err == nil {
 		out.Push, out.Thread, out.Task = pushKind(p), p.GetThread(), p.GetTask()

@@ -27,6 +27,7 @@ import (
 	"github.com/beckon-dev/beckon/proto/gen/beckon/v1/beckonv1connect"
 	"github.com/beckon-dev/beckon/push/emulator/cmd/beckon-phones/phone"
 	"github.com/beckon-dev/beckon/push/emulator/device"
+	"github.com/beckon-dev/beckon/push/emulator/journal"
 	"github.com/beckon-dev/beckon/sync/proof"
 )
 
@@ -44,6 +45,7 @@ const (
 type fake struct {
 	beckonv1connect.UnimplementedAddressServiceHandler
 	beckonv1connect.UnimplementedDecisionServiceHandler
+	beckonv1connect.UnimplementedInstallationServiceHandler
 	beckonv1connect.UnimplementedPairingServiceHandler
 	beckonv1connect.UnimplementedSyncServiceHandler
 	beckonv1connect.UnimplementedThreadServiceHandler
@@ -69,6 +71,13 @@ type fake struct {
 	answers     []*v1.AnswerDecisionRequest
 	marks       []*v1.MarkReadRequest
 	taps        []tap
+	presence    *journal.Journal[*v1.ReportPresenceRequest]
+	claimed     *v1.ClaimServerRequest
+	// paged makes a bootstrap two pages; the token of the second is refused
+	// refusePages times, for ever below 0.
+	paged       bool
+	refusePages int
+	boots       []*v1.BootstrapRequest
 	// act answers taps; nil applies them.
 	act http.HandlerFunc
 }
@@ -86,10 +95,12 @@ func newFake(t *testing.T) *fake {
 	f := &fake{
 		t: t, access: "access-1", exchanged: map[string]string{},
 		entities: map[string]*v1.Entity{}, decisions: map[string]*v1.Decision{},
+		presence: journal.New[*v1.ReportPresenceRequest](nil, 0),
 	}
 	srv := connect.NewServer(f.authenticate)
 	beckonv1connect.RegisterAddressServiceHandler(srv, f)
 	beckonv1connect.RegisterDecisionServiceHandler(srv, f)
+	beckonv1connect.RegisterInstallationServiceHandler(srv, f)
 	beckonv1connect.RegisterPairingServiceHandler(srv, f)
 	beckonv1connect.RegisterSyncServiceHandler(srv, f)
 	beckonv1connect.RegisterThreadServiceHandler(srv, f)
@@ -106,7 +117,7 @@ func newFake(t *testing.T) *fake {
 func (f *fake) authenticate(next connect.ServerFunc) connect.ServerFunc {
 	return func(ctx context.Context, spec connect.Spec, stream connect.ServerStream) error {
 		switch spec.Procedure {
-		case beckonv1connect.PairingServiceRedeemPairingProcedure, beckonv1connect.PairingServiceGetPairingProcedure, beckonv1connect.TokenServiceRefreshTokenProcedure:
+		case beckonv1connect.PairingServiceClaimServerProcedure, beckonv1connect.PairingServiceRedeemPairingProcedure, beckonv1connect.PairingServiceGetPairingProcedure, beckonv1connect.TokenServiceRefreshTokenProcedure:
 			return next(ctx, spec, stream)
 		}
 		info, _ := connect.CallInfoForServerContext(ctx)
@@ -120,8 +131,10 @@ func (f *fake) authenticate(next connect.ServerFunc) connect.ServerFunc {
 	}
 }
 
-func refusal(code connect.Code, reason string) error {
-	detail, err := connectproto.NewErrorDetail(&v1.ErrorInfo{Reason: reason})
+func refusal(code connect.Code, reason string) error { return refusalAt(code, reason, "") }
+
+func refusalAt(code connect.Code, reason, field string) error {
+	detail, err := connectproto.NewErrorDetail(&v1.ErrorInfo{Reason: reason, Field: field})
 	if err != nil {
 		return err
 	}
@@ -259,6 +272,20 @@ func (f *fake) resolve(d *v1.Decision) {
 	f.put(v1.EntityKind_ENTITY_KIND_COUNTERS, "", "counters", &v1.Counters{})
 }
 
+func (f *fake) ClaimServer(_ context.Context, r *v1.ClaimServerRequest) (*v1.ClaimServerResponse, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.claimed, f.installed = r, r.GetInstallation()
+	return &v1.ClaimServerResponse{
+		AccountId: "acc", ServerId: "srv", Installation: &v1.Installation{Id: "ins"}, Tokens: f.tokens(),
+	}, nil
+}
+
+func (f *fake) ReportPresence(_ context.Context, r *v1.ReportPresenceRequest) (*v1.ReportPresenceResponse, error) {
+	f.presence.Append(r)
+	return &v1.ReportPresenceResponse{}, nil
+}
+
 func (f *fake) MarkRead(_ context.Context, r *v1.MarkReadRequest) (*v1.MarkReadResponse, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -301,6 +328,14 @@ func (f *fake) stamp() []byte { return binary.BigEndian.AppendUint64(nil, f.seq)
 func (f *fake) Bootstrap(_ context.Context, r *v1.BootstrapRequest) (*v1.BootstrapResponse, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.boots = append(f.boots, r)
+	switch {
+	case f.paged && len(r.GetPage()) == 0:
+		return &v1.BootstrapResponse{Page: []byte("page-2"), Cursor: f.stamp(), AsOf: f.stamp(), Epoch: []byte(epoch)}, nil
+	case len(r.GetPage()) > 0 && f.refusePages != 0:
+		f.refusePages--
+		return nil, refusalAt(connect.CodeInvalidArgument, "INVALID", "page")
+	}
 	return &v1.BootstrapResponse{
 		Put: f.since(r.GetScope(), 0), Cursor: f.stamp(), Complete: true, AsOf: f.stamp(), Epoch: []byte(epoch),
 	}, nil

@@ -29,6 +29,7 @@ func (a *App) SyncTo(ctx context.Context, asOf string) error {
 	if err := a.countBadge(); err != nil {
 		return err
 	}
+	a.list()
 	badge := a.cfg.Device.Badge(a.cfg.Topic)
 	e.Badge = &badge
 	a.tell(e)
@@ -99,9 +100,16 @@ func (a *App) read(ctx context.Context, thread, asOf string) error {
 	if err != nil {
 		want = nil // a stamp is opaque; one that cannot be read names nothing
 	}
+	resets := 0
 	for waited := false; ; {
 		if page, running := v.Bootstrap(); running {
-			if err := a.bootstrap(ctx, v, thread, page); err != nil {
+			err := a.bootstrap(ctx, v, thread, page)
+			if refusedPage(err) && len(page) > 0 && resets < maxResets {
+				resets++
+				v.ApplyReset(page)
+				continue
+			}
+			if err != nil {
 				return err
 			}
 			continue
@@ -124,6 +132,17 @@ func (a *App) read(ctx context.Context, thread, asOf string) error {
 			return nil
 		}
 	}
+}
+
+// maxResets is how often one read begins again after a refused page token: a
+// server that gives out tokens and refuses them is not asked for ever.
+const maxResets = 3
+
+// refusedPage reports that the server does not know a page token any more, which
+// means the same as a Reset, at once; see PROTOCOL.md §5.
+func refusedPage(err error) bool {
+	info := infoOf(err)
+	return info.GetReason() == "INVALID" && info.GetField() == "page"
 }
 
 func scopeOf(thread string) *v1.Scope {

@@ -27,6 +27,8 @@ var (
 	ErrServer = errors.New("phone: not the address of a server")
 	// ErrNotPaired answers whatever needs an account.
 	ErrNotPaired = errors.New("phone: not paired")
+	// ErrOffline answers a call on a phone without a network.
+	ErrOffline = errors.New("phone: no network")
 )
 
 // callLimit ends one attempt of a call that does not wait.
@@ -40,14 +42,30 @@ type server struct {
 
 	addresses beckonv1connect.AddressServiceClient
 	decisions beckonv1connect.DecisionServiceClient
+	devices   beckonv1connect.InstallationServiceClient
 	pairing   beckonv1connect.PairingServiceClient
 	sync      beckonv1connect.SyncServiceClient
 	threads   beckonv1connect.ThreadServiceClient
 	tokens    beckonv1connect.TokenServiceClient
 }
 
-// dial prepares the way; nothing is sent yet. The error is ErrServer.
-func dial(base, caPEM string) (*server, error) {
+// radio sends what an app sends while its phone has a network.
+type radio struct {
+	online func() bool
+	next   http.RoundTripper
+}
+
+// RoundTrip makes a request, or answers ErrOffline.
+func (r radio) RoundTrip(req *http.Request) (*http.Response, error) {
+	if !r.online() {
+		return nil, ErrOffline
+	}
+	return r.next.RoundTrip(req)
+}
+
+// dial prepares the way; nothing is sent yet, and later only while online. The
+// error is ErrServer.
+func dial(base, caPEM string, online func() bool) (*server, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || (u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname()))) {
 		return nil, ErrServer
@@ -66,12 +84,13 @@ func dial(base, caPEM string) (*server, error) {
 		}
 		s.transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
-	s.http = &http.Client{Transport: s.transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+	s.http = &http.Client{Transport: radio{online, s.transport}, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse // a credential goes to the named server only
 	}}
 	c := connect.NewClient(connecthttp.NewTransport(s.http, s.base, connecthttp.WithCompressMinBytes(1024), connecthttp.WithReadMaxBytes(4<<20)))
 	s.addresses = beckonv1connect.NewAddressServiceClient(c)
 	s.decisions = beckonv1connect.NewDecisionServiceClient(c)
+	s.devices = beckonv1connect.NewInstallationServiceClient(c)
 	s.pairing = beckonv1connect.NewPairingServiceClient(c)
 	s.sync = beckonv1connect.NewSyncServiceClient(c)
 	s.threads = beckonv1connect.NewThreadServiceClient(c)
@@ -94,18 +113,21 @@ func (s *server) close() {
 }
 
 // reasonOf gives the stable word of a refusal, or "".
-func reasonOf(err error) string {
+func reasonOf(err error) string { return infoOf(err).GetReason() }
+
+// infoOf gives what a refusal says for programs; nil where it is none.
+func infoOf(err error) *v1.ErrorInfo {
 	ce, ok := errors.AsType[*connect.Error](err)
 	if !ok {
-		return ""
+		return nil
 	}
 	for _, detail := range ce.Details() {
 		message, err := connectproto.UnmarshalErrorDetail(detail)
 		if info, ok := message.(*v1.ErrorInfo); err == nil && ok {
-			return info.GetReason()
+			return info
 		}
 	}
-	return ""
+	return nil
 }
 
 // unanswered reports that no server has judged the call, so that the same call
