@@ -21,6 +21,7 @@ type outcome struct {
 	answer   Answer
 	stored   bool
 	scripted bool
+	fault    string // name of the scripted one
 }
 
 // handle takes a whole request through checks, script, store, record and answer.
@@ -89,7 +90,7 @@ func (c *conn) judge(r *request, v *verdict) outcome {
 
 // apply lets a scripted fault decide about an accepted request.
 func (o *outcome) apply(f *Fault) {
-	o.scripted = true
+	o.scripted, o.fault = true, f.Name
 	if f.Answer != "" {
 		o.answer = f.Answer
 	}

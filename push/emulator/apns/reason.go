@@ -44,6 +44,17 @@ const (
 	EmulatorStrict Reason = "EmulatorStrict"
 )
 
+// Known reports whether the reason is one of those above.
+func (r Reason) Known() bool {
+	switch r {
+	case BadCollapseID, BadDeviceToken, BadExpirationDate, BadMessageID, BadPriority, BadTopic, DeviceTokenNotForTopic,
+		DuplicateHeaders, IdleTimeout, InvalidPushType, MissingDeviceToken, MissingTopic, PayloadEmpty, TopicDisallowed, EmulatorStrict:
+		return true
+	default:
+		return r.Status() != 400
+	}
+}
+
 // Status returns the HTTP status that goes with a reason, 400 for one it does not
 // know.
 func (r Reason) Status() int {

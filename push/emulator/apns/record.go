@@ -42,6 +42,8 @@ type Record struct {
 	Stored bool `json:"stored"`
 	// Scripted tells that a scripted fault decided the answer.
 	Scripted bool `json:"scripted,omitempty"`
+	// Fault is its name, where it has one.
+	Fault string `json:"fault,omitempty"`
 	// Strict lists what the emulator found wrong beyond Apple's own checks.
 	Strict []string `json:"strict,omitempty"`
 }
@@ -54,7 +56,7 @@ func (c *conn) record(r *request, v *verdict, o *outcome) Record {
 		Topic: r.header["apns-topic"], PushType: r.header["apns-push-type"], Priority: r.header["apns-priority"],
 		Expiration: r.header["apns-expiration"], CollapseID: r.header["apns-collapse-id"],
 		ID: o.id, KeyID: v.bearer.key.ID, Bytes: r.size,
-		Status: o.status, Reason: o.reason, Answer: o.answer, Stored: o.stored, Scripted: o.scripted, Strict: v.strict,
+		Status: o.status, Reason: o.reason, Answer: o.answer, Stored: o.stored, Scripted: o.scripted, Fault: o.fault, Strict: v.strict,
 	}
 	if !v.bearer.issued.IsZero() {
 		issued := v.bearer.issued.UTC()

@@ -77,6 +77,8 @@ type Fault struct {
 	GoAway Reason
 	// Then is what becomes of the connection afterwards.
 	Then Then
+	// Name tells faults apart in the records; "" for none.
+	Name string
 }
 
 // ErrBadFault answers a script that contradicts itself.

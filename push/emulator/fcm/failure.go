@@ -23,6 +23,11 @@ const (
 	UnspecifiedError    ErrorCode = "UNSPECIFIED_ERROR"
 )
 
+// Known reports whether the code is one of those above.
+func (c ErrorCode) Known() bool {
+	return c == Internal || c == UnspecifiedError || c.Status() != http.StatusInternalServerError
+}
+
 // Status returns the HTTP status that goes with a code, 500 for one it does not
 // know.
 func (c ErrorCode) Status() int {

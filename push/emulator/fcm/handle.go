@@ -36,6 +36,7 @@ type outcome struct {
 	stored bool
 	// scripted tells that a fault decided.
 	scripted bool
+	fault    string // its name
 }
 
 func fail(f *failure) outcome {
@@ -87,7 +88,7 @@ func (s *Server) finish(w http.ResponseWriter, hr *http.Request, rec *Record, o 
 		store(&o)
 	}
 	rec.Status, rec.Code, rec.Name = o.status, ErrorCode(o.code), o.name
-	rec.Answer, rec.Stored, rec.Scripted = o.answer, o.stored, o.scripted
+	rec.Answer, rec.Stored, rec.Scripted, rec.Fault = o.answer, o.stored, o.scripted, o.fault
 	for _, f := range o.fields {
 		rec.Fields = append(rec.Fields, f.Field)
 	}
@@ -192,7 +193,7 @@ func (s *Server) store(r *request, rec *Record, l *letter, apps []Registration, 
 
 // apply lets a scripted fault decide about an accepted request.
 func (o *outcome) apply(f *Fault) {
-	o.scripted = true
+	o.scripted, o.fault = true, f.Name
 	o.header = maps.Clone(f.Header)
 	if o.header == nil {
 		o.header = make(map[string]string)

@@ -51,6 +51,8 @@ type Record struct {
 	Stored bool `json:"stored"`
 	// Scripted tells that a scripted fault decided the answer.
 	Scripted bool `json:"scripted,omitempty"`
+	// Fault is its name, where it has one.
+	Fault string `json:"fault,omitempty"`
 	// Strict lists what the emulator found wrong beyond Google's own checks.
 	Strict []string `json:"strict,omitempty"`
 }

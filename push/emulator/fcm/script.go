@@ -74,6 +74,8 @@ type Fault struct {
 	// it was accepted: the trap of the ambiguous answer (firebase/
 	// firebase-admin-node#1248).
 	Store bool
+	// Name tells faults apart in the records; "" for none.
+	Name string
 }
 
 // ErrBadFault answers a script that contradicts itself.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,6 +39,17 @@ type phoneState struct {
 	Badge        int           `json:"badge"`
 	Rings        int           `json:"rings"`
 	Screen       []phone.Alert `json:"screen"`
+	conditionState
+
+	// Address is what the vendor calls the phone now, Waiting how many pushes the
+	// vendor keeps for it.
+	Address string `json:"address,omitempty"`
+	Waiting int    `json:"waiting"`
+	// Looking is the thread in front of the person, Card what the app shows of it,
+	// Threads the app's list.
+	Looking string             `json:"looking,omitempty"`
+	Card    *phone.Card        `json:"card,omitempty"`
+	Threads []phone.ThreadLine `json:"threads,omitempty"`
 }
 
 // answered is what the server said to an answer.
@@ -46,8 +59,9 @@ type answered struct {
 	Error   string       `json:"error,omitempty"`
 }
 
-// request has every member that a control call may carry.
+// request has every member that a control call to a phone may carry.
 type request struct {
+	Link    string   `json:"link,omitempty"`
 	Server  string   `json:"server,omitempty"`
 	Code    string   `json:"code,omitempty"`
 	CA      string   `json:"ca,omitempty"`
@@ -57,38 +71,88 @@ type request struct {
 	Options []string `json:"options,omitempty"`
 	Text    string   `json:"text,omitempty"`
 	Fault   string   `json:"fault,omitempty"`
+	Thread  string   `json:"thread,omitempty"`
+
+	Condition string `json:"condition,omitempty"`
 }
 
-// errConflict answers a call that another one is in the way of.
-var errConflict = errors.New("the phone is being paired already")
+var (
+	// errConflict answers a call that another one is in the way of.
+	errConflict = errors.New("the phone is being paired already")
+	// errNoPhone answers a name that no phone has.
+	errNoPhone = errors.New("no such phone")
+	// errNotInstalled answers what needs the app on a phone without it.
+	errNotInstalled = errors.New("the app is not installed on the phone")
+)
+
+// maxBody bounds what is read of a call.
+const maxBody = 64 << 10
+
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		return nil, fmt.Errorf("%w: the body: %w", errUsage, err)
+	}
+	return body, nil
+}
+
+func decode(body []byte, into any) error {
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return fmt.Errorf("%w: the body: %w", errUsage, err)
+	}
+	return nil
+}
 
 func (h *host) handler() http.Handler {
 	mux := http.NewServeMux()
 	servePage(mux)
+	h.serveFaults(mux)
 	mux.HandleFunc("GET /state", func(w http.ResponseWriter, _ *http.Request) { reply(w, h.state(), nil) })
 	mux.HandleFunc("GET /log", h.serveLog)
 	mux.HandleFunc("GET /phones/{phone}/pair", h.waitPair)
-	verbs := map[string]func(context.Context, *unit, request) (any, error){
-		"pair": h.pair, "tap": tap, "open": open, "answer": answer, "sync": syncNow, "auto": setAuto, "fault": setFault,
-	}
-	for name, verb := range verbs {
+	for name, verb := range h.verbs() {
 		mux.HandleFunc("POST /phones/{phone}/"+name, func(w http.ResponseWriter, r *http.Request) {
-			var req request
-			body := json.NewDecoder(http.MaxBytesReader(w, r.Body, 64<<10))
-			body.DisallowUnknownFields()
-			u, ok := h.phones[r.PathValue("phone")]
-			switch err := body.Decode(&req); {
-			case err != nil:
-				reply(w, nil, fmt.Errorf("%w: the body: %w", errUsage, err))
-			case !ok:
-				http.Error(w, `{"error":"no such phone"}`, http.StatusNotFound)
-			default:
-				result, err := verb(r.Context(), u, req)
-				reply(w, result, err)
-			}
+			result, err := h.command(w, r, verb)
+			reply(w, result, err)
 		})
 	}
 	return guard(mux)
+}
+
+// verb is what a call does with a phone. bare ones need no app on it.
+type verb struct {
+	bare bool
+	run  func(context.Context, *unit, request) (any, error)
+}
+
+func (h *host) verbs() map[string]verb {
+	return map[string]verb{
+		"pair": {run: h.pair}, "claim": {run: claim}, "tap": {run: tap}, "open": {run: open}, "leave": {run: leave},
+		"dismiss": {run: dismiss}, "answer": {run: answer}, "sync": {run: syncNow},
+		"auto": {true, setAuto}, "fault": {true, setFault}, "set": {true, h.setCondition},
+	}
+}
+
+// command reads a call and carries it out.
+func (h *host) command(w http.ResponseWriter, r *http.Request, v verb) (any, error) {
+	var req request
+	body, err := readBody(w, r)
+	if err == nil {
+		err = decode(body, &req)
+	}
+	if err != nil {
+		return nil, err
+	}
+	u, ok := h.phones[r.PathValue("phone")]
+	switch {
+	case !ok:
+		return nil, errNoPhone
+	case !v.bare && !u.has():
+		return nil, errNotInstalled
+	}
+	return v.run(r.Context(), u, req)
 }
 
 // guard keeps web pages out, but for the program's own: one that a person visits on
@@ -115,10 +179,12 @@ func reply(w http.ResponseWriter, result any, err error) {
 	if err != nil {
 		status := http.StatusBadGateway
 		switch {
-		case errors.Is(err, errUsage), errors.Is(err, phone.ErrServer), errors.Is(err, phone.ErrOption):
+		case errors.Is(err, errUsage), errors.Is(err, phone.ErrServer), errors.Is(err, phone.ErrLink), errors.Is(err, phone.ErrOption):
 			status = http.StatusBadRequest
+		case errors.Is(err, errNoPhone), errors.Is(err, phone.ErrGone):
+			status = http.StatusNotFound
 		case errors.Is(err, device.ErrNotShown), errors.Is(err, phone.ErrNoButton), errors.Is(err, phone.ErrNotOpen),
-			errors.Is(err, phone.ErrNotPaired), errors.Is(err, errConflict):
+			errors.Is(err, phone.ErrNotPaired), errors.Is(err, errConflict), errors.Is(err, errNotInstalled), errors.Is(err, phone.ErrOffline):
 			status = http.StatusConflict
 		}
 		w.WriteHeader(status)
@@ -130,20 +196,36 @@ func reply(w http.ResponseWriter, result any, err error) {
 func (h *host) state() map[string][]phoneState {
 	out := []phoneState{}
 	for _, name := range h.order {
-		u := h.phones[name]
-		s := u.app.State()
-		out = append(out, phoneState{
-			Name: name, Vendor: u.vendor, Paired: s.Paired(), Server: s.Server, Account: s.Account, Installation: s.Installation,
-			Auto: u.app.Auto(), Fault: u.app.Fault(),
-			Badge: u.device.Badge(u.topic), Rings: u.device.Rings(u.topic), Screen: u.app.Screen(),
-		})
+		out = append(out, h.phones[name].state())
 	}
 	return map[string][]phoneState{"phones": out}
 }
 
+func (u *unit) state() phoneState {
+	s := u.app.State()
+	out := phoneState{
+		Name: u.app.Name(), Vendor: u.vendor, Paired: s.Paired(), Server: s.Server, Account: s.Account, Installation: s.Installation,
+		Auto: u.app.Auto(), Fault: u.app.Fault(),
+		Badge: u.device.Badge(u.topic), Rings: u.device.Rings(u.topic), Screen: u.app.Screen(),
+		conditionState: u.condition(), Address: u.app.Address(), Waiting: len(u.device.Stored(u.topic)),
+		Looking: u.app.Looking(), Threads: u.app.Threads(),
+	}
+	if card, ok := u.app.Opened(); ok {
+		out.Card = &card
+	}
+	return out
+}
+
 // serveLog streams the log; with follow it stays open.
 func (h *host) serveLog(w http.ResponseWriter, r *http.Request) {
-	from, _ := strconv.Atoi(r.FormValue("from")) // nothing is the beginning
+	from, err := strconv.Atoi(cmp.Or(r.FormValue("from"), "0"))
+	if err != nil {
+		reply(w, nil, fmt.Errorf("%w: from is the number of a line, or below 0 how many of the last", errUsage))
+		return
+	}
+	if from < 0 {
+		from = max(0, h.log.Len()+from)
+	}
 	follow := r.FormValue("follow") != ""
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	out := http.NewResponseController(w)
@@ -194,7 +276,7 @@ func (h *host) pair(ctx context.Context, u *unit, req request) (any, error) {
 func (h *host) waitPair(w http.ResponseWriter, r *http.Request) {
 	u, ok := h.phones[r.PathValue("phone")]
 	if !ok {
-		http.Error(w, `{"error":"no such phone"}`, http.StatusNotFound)
+		reply(w, nil, errNoPhone)
 		return
 	}
 	u.mu.Lock()
@@ -277,12 +359,38 @@ func judged(r phone.Result, err error) (any, error) {
 	return out, nil
 }
 
+// open shows a thread, or the one that an alert is about.
 func open(ctx context.Context, u *unit, req request) (any, error) {
+	if req.Thread != "" {
+		return u.app.OpenThread(ctx, req.Thread)
+	}
 	key, err := find(ctx, u, req, func(phone.Alert) bool { return true })
 	if err != nil {
 		return nil, err
 	}
 	return u.app.Tap(ctx, key)
+}
+
+// leave is the person closing what is open, or locking the screen.
+func leave(ctx context.Context, u *unit, _ request) (any, error) {
+	return map[string]bool{"left": u.app.Leave(ctx)}, nil
+}
+
+// dismiss is the person's swipe.
+func dismiss(ctx context.Context, u *unit, req request) (any, error) {
+	key, err := find(ctx, u, req, func(phone.Alert) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	return map[string]string{"dismissed": key}, u.device.Dismiss(u.topic, key)
+}
+
+func claim(ctx context.Context, u *unit, req request) (any, error) {
+	if err := u.app.Claim(ctx, req.Link, req.CA); err != nil {
+		return nil, err
+	}
+	s := u.app.State()
+	return map[string]any{"paired": true, "account": s.Account, "installation": s.Installation}, nil
 }
 
 func syncNow(ctx context.Context, u *unit, _ request) (any, error) {

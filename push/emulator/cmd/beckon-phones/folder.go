@@ -236,20 +236,38 @@ func (f folder) knownAccount() (fcm.ServiceAccount, *rsa.PrivateKey, error) {
 
 // deviceToken is the address that the vendor gave to a phone; it stays the same.
 func (f folder) deviceToken(m model) (string, error) {
-	name := filepath.Join("phones", m.name+".token")
-	if m.vendor == phone.FCM {
-		name = filepath.Join("phones", m.name+".fcm-token")
-	}
-	if raw, err := os.ReadFile(f.file(name)); err == nil {
+	if raw, err := os.ReadFile(f.addressFile(m)); err == nil {
 		return string(raw), nil
 	}
-	token := fcm.NewToken()
-	if m.vendor == phone.APNs {
-		raw := make([]byte, 32)
-		if _, err := rand.Read(raw); err != nil {
-			return "", err
-		}
-		token = hex.EncodeToString(raw)
+	token, err := newAddress(m.vendor)
+	if err != nil {
+		return "", err
 	}
-	return token, os.WriteFile(f.file(name), []byte(token), 0o600)
+	return token, f.keepAddress(m, token)
+}
+
+func (f folder) addressFile(m model) string {
+	name := m.name + ".token"
+	if m.vendor == phone.FCM {
+		name = m.name + ".fcm-token"
+	}
+	return f.file(filepath.Join("phones", name))
+}
+
+func (f folder) keepAddress(m model, address string) error {
+	return os.WriteFile(f.addressFile(m), []byte(address), 0o600)
+}
+
+func (f folder) forgetAddress(m model) error { return os.Remove(f.addressFile(m)) }
+
+// newAddress is a token as the vendor makes them.
+func newAddress(v phone.Vendor) (string, error) {
+	if v == phone.FCM {
+		return fcm.NewToken(), nil
+	}
+	raw := make([]byte, 32)
+	if _, err := rand.Read(raw); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(raw), nil
 }

@@ -35,14 +35,6 @@ type runCommand struct {
 	Fault      string `default:"none"                                                                              help:"Make all phones misbehave: wrong-key, replay, wrong-verb, forged-token, no-proof."`
 }
 
-// entry is one line of the log.
-type entry struct {
-	Source string          `json:"source"`
-	Phone  string          `json:"phone,omitempty"`
-	Vendor phone.Vendor    `json:"vendor,omitempty"`
-	Record json.RawMessage `json:"record"`
-}
-
 // keep bounds the log in memory; the file has all of it.
 const keep = 20_000
 
@@ -53,8 +45,12 @@ type host struct {
 	log    *journal.Journal[entry]
 	apns   *apns.Server
 	fcm    *fcm.Server
+	dir    folder
 	order  []string
 	phones map[string]*unit
+	// addresses leads from every address that a phone has, or had, to its *unit.
+	addresses sync.Map
+	orders    orders
 	// ctx ends when the program does; running are the goroutines that use it.
 	ctx     context.Context
 	running sync.WaitGroup
@@ -69,10 +65,16 @@ type unit struct {
 	app    *phone.App
 	topic  string
 	vendor phone.Vendor
+	env    apns.Env
 
-	mu      sync.Mutex
-	pairing *pairing
+	// changing is held while the phone's condition is changed.
+	changing sync.Mutex
+	mu       sync.Mutex
+	pairing  *pairing
 }
+
+// model is the phone as it was asked for.
+func (u *unit) model() model { return model{u.app.Name(), u.vendor} }
 
 // Run serves until a signal.
 func (r *runCommand) Run(c call) (err error) {
@@ -134,7 +136,9 @@ func (h *host) recordApp(e phone.Event) {
 		return // plain fields
 	}
 	vendor := h.phones[e.Phone].vendor
-	h.log.Append(entry{Source: "app", Phone: e.Phone, Vendor: vendor, Record: raw})
+	line := entry{Source: "app", Phone: e.Phone, Vendor: vendor, Record: raw}
+	readApp(e, &line)
+	h.log.Append(line)
 	if text := describe(e); text != "" && !h.json {
 		h.print(called(e.Phone, vendor) + ": " + text)
 	}

@@ -28,12 +28,19 @@ type commandLine struct {
 	Listen string `default:"127.0.0.1:8421"                    env:"BECKON_PHONES" help:"Control address on this machine: where the program listens and the other commands find it."`
 	JSON   bool   `help:"Print JSON, one line for each thing." name:"json"`
 
-	Run    runCommand    `cmd:"" default:"withargs"                                                                                         help:"Run the push services and the phones (the default)."`
-	Pair   pairCommand   `cmd:"" help:"Pair a phone: type the code that another device shows; type the digits printed here on that device."`
-	Tap    tapCommand    `cmd:"" help:"Tap a button on a phone's lock screen."`
-	Open   openCommand   `cmd:"" help:"Open an alert in the app and print what it shows."`
-	Answer answerCommand `cmd:"" help:"Answer the decision that is open in the app."`
-	Sync   syncCommand   `cmd:"" help:"Let the app read what has changed, as when it comes to the foreground."`
+	Run   runCommand   `cmd:"" default:"withargs"                                                                                         help:"Run the push services and the phones (the default)."`
+	Pair  pairCommand  `cmd:"" help:"Pair a phone: type the code that another device shows; type the digits printed here on that device."`
+	Claim claimCommand `cmd:"" help:"Make a phone the first device of a new server, by the link that it prints."`
+
+	Tap     tapCommand     `cmd:"" help:"Tap a button on a phone's lock screen."`
+	Dismiss dismissCommand `cmd:"" help:"Swipe an alert away."`
+	Open    openCommand    `cmd:"" help:"Open an alert, or a thread, in the app and print what it shows. The server is told that it is in front of a person until leave, or until the screen locks after 2 minutes."`
+	Answer  answerCommand  `cmd:"" help:"Answer the decision that is open in the app."`
+	Leave   leaveCommand   `cmd:"" help:"Close what is open in the app, as locking the screen does."`
+	Sync    syncCommand    `cmd:"" help:"Let the app read what has changed, as when it comes to the foreground."`
+
+	Set    setCommand    `cmd:"" help:"Change how a phone is: offline, doze, quit, notifications-off, new-token, uninstall and more."`
+	Vendor vendorCommand `cmd:"" help:"Script faults of Apple's and Google's push services."`
 	Auto   autoCommand   `cmd:"" help:"Choose the button that a phone taps by itself."`
 	Fault  faultCommand  `cmd:"" help:"Make a phone misbehave, to see a server refuse it."`
 	State  stateCommand  `cmd:"" help:"Print the phones and what is on their screens."`
@@ -50,17 +57,26 @@ The control address speaks JSON over HTTP, to this machine only:
 
   GET  /                                     a page with the lock screens, to ring and be tapped
   GET  /state                                phones, screens, badges
-  GET  /log?from=N[&follow=1]                JSON lines {source, phone, vendor, record}; source
-                                             is apns or fcm (a request), phone (the screen)
-                                             or app
+  GET  /log?from=N[&follow=1]                JSON lines {time, source, phone, vendor, what, why,
+                                             record}; source is apns or fcm (a request), phone
+                                             (the screen) or app; N below 0 is the last ones
   POST /phones/NAME/pair   {server, code, ca}  answers {digits}; then
   GET  /phones/NAME/pair                     waits: {paired, account, installation}
+  POST /phones/NAME/claim  {link, ca}        answers {paired, account, installation}
   POST /phones/NAME/tap    {action, key, wait} answers {result, counted}
-  POST /phones/NAME/open   {key, wait}       answers the card
+  POST /phones/NAME/dismiss {key, wait}      swipes an alert away
+  POST /phones/NAME/open   {key, wait}       answers the card; {thread} opens one without an alert
   POST /phones/NAME/answer {options, text}   answers {result, counted}
+  POST /phones/NAME/leave  {}                closes what open has opened
   POST /phones/NAME/sync   {}
   POST /phones/NAME/auto   {action}          approve, deny or none
-  POST /phones/NAME/fault  {fault}           or none
+  POST /phones/NAME/set    {condition}       see beckon-phones set --help; answers the phone
+  POST /phones/NAME/fault  {fault}           how the phone itself misbehaves, or none
+  POST /faults  {phone or vendor, nth, times, fault, …}
+                                             what a vendor does about requests to come; see
+                                             beckon-phones vendor fault --help
+  GET  /faults                               {faults, kinds}, each fault with how often it was given
+  DELETE /faults[?vendor=apns]               takes them back
 
 key names an alert in /state, by default the newest that fits; wait is how long
 to wait for one, such as "30s". A refusal is {error} with a status of 400 up.`

@@ -280,11 +280,15 @@ func TestRun_LogsTheOtherVendor(t *testing.T) {
 	var got []string
 	for lines := bufio.NewScanner(r); lines.Scan(); {
 		var e struct {
-			Source, Phone, Vendor string
-			Record                struct{ Kind, Endpoint string }
+			Time                             time.Time
+			Source, Phone, Vendor, What, Why string
+			Record                           struct{ Kind, Endpoint string }
 		}
 		check(t, json.Unmarshal(lines.Bytes(), &e))
-		got = append(got, strings.Join([]string{e.Source, e.Phone, e.Vendor, e.Record.Endpoint + e.Record.Kind}, " "))
+		if time.Since(e.Time) > time.Minute {
+			t.Errorf("of %v: %s", e.Time, lines.Text())
+		}
+		got = append(got, strings.Join([]string{e.Source, e.Phone, e.Vendor, e.Record.Endpoint + e.Record.Kind, e.What, e.Why}, "|"))
 		if len(got) == 4 {
 			break
 		}
@@ -293,7 +297,10 @@ func TestRun_LogsTheOtherVendor(t *testing.T) {
 	_ = r.Close()
 	<-ended
 	slices.Sort(got) // a phone is handed its message before the request is on record
-	want := []string{"app ben fcm dropped", "fcm   send", "fcm   token", "phone ben fcm received"}
+	want := []string{
+		"app|ben|fcm|dropped|dropped|account tag of another account", "fcm|ben|fcm|send|accepted|",
+		"fcm|||token|access token accepted|", "phone|ben|fcm|received|received|",
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"io"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -14,7 +11,6 @@ import (
 	"github.com/beckon-dev/beckon/push/emulator/cmd/beckon-phones/phone"
 	"github.com/beckon-dev/beckon/push/emulator/device"
 	"github.com/beckon-dev/beckon/push/emulator/fcm"
-	"github.com/beckon-dev/beckon/push/emulator/journal"
 )
 
 // model is a phone to be: its name and whose it is.
@@ -56,22 +52,6 @@ func parsePhones(arg string) ([]model, error) {
 	return out, nil
 }
 
-// source gives a writer that files the JSON lines of one part in the log.
-func (h *host) source(e entry) io.Writer { return lines{h.log, e} }
-
-type lines struct {
-	log  *journal.Journal[entry]
-	head entry
-}
-
-// Write takes one line: journals write entry by entry.
-func (l lines) Write(line []byte) (int, error) {
-	e := l.head
-	e.Record = json.RawMessage(bytes.TrimSpace(bytes.Clone(line)))
-	l.log.Append(e)
-	return len(line), nil
-}
-
 // open starts the push services on the addresses they had before, then the
 // phones, and tells the server by its configuration.
 func (h *host) open(r *runCommand, models []model, fault phone.Fault) error {
@@ -79,6 +59,7 @@ func (h *host) open(r *runCommand, models []model, fault phone.Fault) error {
 	if err != nil {
 		return err
 	}
+	h.dir = dir
 	before, err := dir.settings()
 	if err != nil {
 		return err
@@ -113,7 +94,7 @@ func (h *host) startAPNs(dir folder, before settings, certFile, keyFile string) 
 	}
 	h.apns, err = apns.Start(h.ctx, apns.Config{
 		SandboxAddr: address(before.SandboxHost), ProductionAddr: address(before.ProductionHost),
-		CACertFile: certFile, CAKeyFile: keyFile, Log: h.source(entry{Source: "apns"}), Keep: keep,
+		CACertFile: certFile, CAKeyFile: keyFile, Log: lines{h.log, entry{Source: "apns"}, h.readAPNs}, Keep: keep,
 	})
 	if err != nil {
 		return err
@@ -125,7 +106,7 @@ func (h *host) startFCM(dir folder, before settings, certFile, keyFile string) e
 	var err error
 	h.fcm, err = fcm.Start(h.ctx, fcm.Config{
 		Addr: address(before.FCMEndpoint), CACertFile: certFile, CAKeyFile: keyFile,
-		Log: h.source(entry{Source: "fcm"}), Keep: keep,
+		Log: lines{h.log, entry{Source: "fcm"}, h.readFCM}, Keep: keep,
 	})
 	if err != nil {
 		return err
@@ -146,9 +127,12 @@ func (h *host) add(dir folder, r *runCommand, m model, fault phone.Fault) error 
 	if m.vendor == phone.FCM {
 		system = device.Android
 	}
-	u := &unit{topic: r.Topic, vendor: m.vendor, device: device.New(device.Config{
-		Name: m.name, System: system, Log: h.source(entry{Source: "phone", Phone: m.name, Vendor: m.vendor}), Keep: keep,
+	u := &unit{topic: r.Topic, vendor: m.vendor, env: apns.Sandbox, device: device.New(device.Config{
+		Name: m.name, System: system, Log: lines{h.log, entry{Source: "phone", Phone: m.name, Vendor: m.vendor}, readPhone}, Keep: keep,
 	})}
+	if r.Production {
+		u.env = apns.Production
+	}
 	h.phones[m.name] = u // before its app may tell of anything
 	u.app, err = phone.New(phone.Config{
 		Device: u.device, Store: phone.File(dir.file(filepath.Join("phones", m.name+".json"))), Vendor: m.vendor,
@@ -162,12 +146,5 @@ func (h *host) add(dir folder, r *runCommand, m model, fault phone.Fault) error 
 	}
 	u.app.SetFault(fault)
 	h.order = append(h.order, m.name)
-	if m.vendor == phone.FCM {
-		return h.fcm.AddDevice(fcm.Registration{Token: token, App: r.Topic, Phone: u.device})
-	}
-	env := apns.Sandbox
-	if r.Production {
-		env = apns.Production
-	}
-	return h.apns.AddDevice(apns.Registration{Token: token, Topic: r.Topic, Env: env, Phone: u.device})
+	return h.register(u, token)
 }

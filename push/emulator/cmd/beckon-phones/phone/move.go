@@ -13,15 +13,20 @@ func (a *App) Address() string {
 	return a.address
 }
 
+// Renamed is an address that the app does not hear of yet: it does not run. It
+// registers it at its next Start.
+func (a *App) Renamed(address string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.address = address
+}
+
 // Moved is called by the system when the vendor gave the app another address
 // (Apple: "Registering your app with APNs"; Firebase: onNewToken). The app tells
 // its server, where it has one. Errors: those of the server.
 func (a *App) Moved(ctx context.Context, address string) error {
-	a.mu.Lock()
-	a.address = address
-	paired := a.state.Paired()
-	a.mu.Unlock()
-	if !paired {
+	a.Renamed(address)
+	if !a.State().Paired() {
 		return nil
 	}
 	limited, cancel := context.WithTimeout(ctx, a.cfg.Window)
@@ -57,9 +62,7 @@ func (a *App) Install(address string) error {
 	if err := a.cfg.Device.Install(a.cfg.Topic, a); err != nil {
 		return err
 	}
-	a.mu.Lock()
-	a.address = address
-	a.mu.Unlock()
+	a.Renamed(address)
 	a.tell(Event{Kind: Installed})
 	return nil
 }

@@ -214,4 +214,3 @@ func TestSync_RefusedPageBeginsAgain(t *testing.T) {
 		}
 	}
 }
-

@@ -15,7 +15,7 @@ import (
 var (
 	// ErrForeign answers a push that is for another account: the phone may have
 	// changed hands.
-	ErrForeign = errors.New("phone: the push is for another account")
+	ErrForeign = errors.New("phone: account tag of another account")
 	// ErrMalformed answers a push without a payload that the app can read.
 	ErrMalformed = errors.New("phone: the push carries nothing the app can read")
 	// ErrNoButton answers a tap on a button that is not there.
