@@ -123,6 +123,11 @@ func (f *Fault) check() error {
 // looksAt tells whether the server may have done something about the request.
 func (f *Fault) looksAt() bool { return f.Answer != Refused && f.Answer != Unseen }
 
+// Unscript takes back the faults of a name and reports whether there was one.
+func (s *Server) Unscript(name string) bool {
+	return s.script.Drop(func(f Fault) bool { return f.Name == name }) > 0
+}
+
 // ClearScript takes back all faults and holds; requests that are held go on.
 func (s *Server) ClearScript() { s.script.Clear() }
 

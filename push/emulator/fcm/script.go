@@ -100,6 +100,11 @@ func (s *Server) Script(m Match, f Fault) error {
 	return nil
 }
 
+// Unscript takes back the faults of a name and reports whether there was one.
+func (s *Server) Unscript(name string) bool {
+	return s.script.Drop(func(f Fault) bool { return f.Name == name }) > 0
+}
+
 // ClearScript takes back all faults and holds; requests that are held go on.
 func (s *Server) ClearScript() { s.script.Clear() }
 

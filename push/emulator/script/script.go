@@ -9,6 +9,7 @@ package script
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/beckon-dev/beckon/push/emulator/journal"
@@ -65,6 +66,15 @@ func (s *Script[S, F, R]) Clear() {
 		}
 	}
 	s.rules = nil
+}
+
+// Drop takes back the faults that match and returns how many there were.
+func (s *Script[S, F, R]) Drop(match func(F) bool) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := len(s.rules)
+	s.rules = slices.DeleteFunc(s.rules, func(r *rule[S, F, R]) bool { return r.hold == nil && match(r.fault) })
+	return before - len(s.rules)
 }
 
 // Next counts a request and returns the fault and the hold for it; nil is none. The

@@ -40,6 +40,16 @@ func TestScript_CountsAndOrders(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
+	h := s.Hold(to("a", 0, 0))
+	if n := s.Drop(func(f string) bool { return f == "all b from the second" }); n != 1 {
+		t.Errorf("dropped %d", n)
+	}
+	if fault, _ := s.Next("b"); fault != nil {
+		t.Errorf("%q was dropped", *fault)
+	}
+	if _, hold := s.Next("a"); hold != h {
+		t.Error("a hold was dropped")
+	}
 	s.Clear()
 	if fault, hold := s.Next("b"); fault != nil || hold != nil {
 		t.Error("a rule stayed")

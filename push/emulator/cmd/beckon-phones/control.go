@@ -81,6 +81,8 @@ var (
 	errConflict = errors.New("the phone is being paired already")
 	// errNoPhone answers a name that no phone has.
 	errNoPhone = errors.New("no such phone")
+	// errNoFault answers a number that no scripted fault has.
+	errNoFault = errors.New("no such fault")
 	// errNotInstalled answers what needs the app on a phone without it.
 	errNotInstalled = errors.New("the app is not installed on the phone")
 )
@@ -181,7 +183,7 @@ func reply(w http.ResponseWriter, result any, err error) {
 		switch {
 		case errors.Is(err, errUsage), errors.Is(err, phone.ErrServer), errors.Is(err, phone.ErrLink), errors.Is(err, phone.ErrOption):
 			status = http.StatusBadRequest
-		case errors.Is(err, errNoPhone), errors.Is(err, phone.ErrGone):
+		case errors.Is(err, errNoPhone), errors.Is(err, errNoFault), errors.Is(err, phone.ErrGone):
 			status = http.StatusNotFound
 		case errors.Is(err, device.ErrNotShown), errors.Is(err, phone.ErrNoButton), errors.Is(err, phone.ErrNotOpen),
 			errors.Is(err, phone.ErrNotPaired), errors.Is(err, errConflict), errors.Is(err, errNotInstalled), errors.Is(err, phone.ErrOffline):

@@ -47,10 +47,17 @@ type order struct {
 	// Body replaces what is answered, Delay ("5s") passes before it.
 	Body  string `json:"body,omitempty"`
 	Delay string `json:"delay,omitempty"`
-	// Answer is how it ends on the wire: replied, none, reset, closed, black-hole.
+	// Answer is how it ends on the wire: replied, none, reset or closed; at Apple
+	// also refused, unseen and black-hole.
 	Answer string `json:"answer,omitempty"`
 	// Store hands the push to the phone whatever is answered.
 	Store bool `json:"store,omitempty"`
+	// Of Apple's connection: GoAway is the reason of a GOAWAY ahead of the answer,
+	// Streams how many it admits from then on, Then what becomes of it: closes or
+	// silence.
+	GoAway  string `json:"goaway,omitempty"`
+	Streams uint32 `json:"streams,omitempty"`
+	Then    string `json:"then,omitempty"`
 
 	// Given counts the requests that got it so far.
 	Given int `json:"given"`
@@ -125,6 +132,23 @@ func (h *host) clearFaults(v phone.Vendor) (any, error) {
 	return map[string]int{"cleared": before - len(h.orders.list)}, nil
 }
 
+// dropFault takes one fault back by its id.
+func (h *host) dropFault(id string) (any, error) {
+	h.orders.mu.Lock()
+	defer h.orders.mu.Unlock()
+	i := slices.IndexFunc(h.orders.list, func(f *order) bool { return strconv.Itoa(f.ID) == id })
+	if i < 0 {
+		return nil, errNoFault
+	}
+	if h.orders.list[i].Vendor == phone.FCM {
+		h.fcm.Unscript(id)
+	} else {
+		h.apns.Unscript(id)
+	}
+	h.orders.list = slices.Delete(h.orders.list, i, i+1)
+	return map[string]int{"cleared": 1}, nil
+}
+
 // addFault scripts what the body of a call asks for.
 func (h *host) addFault(body []byte) (any, error) {
 	o, err := h.readOrder(body)
@@ -152,6 +176,10 @@ func (h *host) serveFaults(mux *http.ServeMux) {
 	mux.HandleFunc("GET /faults", func(w http.ResponseWriter, _ *http.Request) { reply(w, h.listFaults(), nil) })
 	mux.HandleFunc("DELETE /faults", func(w http.ResponseWriter, r *http.Request) {
 		result, err := h.clearFaults(phone.Vendor(r.FormValue("vendor")))
+		reply(w, result, err)
+	})
+	mux.HandleFunc("DELETE /faults/{id}", func(w http.ResponseWriter, r *http.Request) {
+		result, err := h.dropFault(r.PathValue("id"))
 		reply(w, result, err)
 	})
 	mux.HandleFunc("POST /faults", func(w http.ResponseWriter, r *http.Request) {

@@ -69,6 +69,12 @@ func ofApple() []kind {
 		of("expired-token", "410 ExpiredToken with a timestamp", order{Reason: string(apns.ExpiredToken)}),
 		of("too-large", "413", order{Reason: string(apns.PayloadTooLarge)}),
 		of("shutdown", "503 Shutdown", order{Reason: string(apns.Shutdown)}),
+		of("goaway", "GOAWAY, then the answer, then the connection ends", order{GoAway: string(apns.Shutdown)}),
+		of("goaway-unseen", "GOAWAY below the request: it was not looked at", order{GoAway: string(apns.Shutdown), Answer: string(apns.Unseen)}),
+		of("refused-stream", "REFUSED_STREAM: it was not looked at", order{Answer: string(apns.Refused)}),
+		of("one-stream", "the connection admits one stream at a time from then on", order{Streams: 1}),
+		of("answer-and-close", "the answer, and the connection is closed behind it", order{Then: string(apns.ThenCloses)}),
+		of("answer-and-silence", "the answer, and nothing after it, to pings neither", order{Then: string(apns.ThenSilence)}),
 	}
 }
 

@@ -76,7 +76,7 @@ The control address speaks JSON over HTTP, to this machine only:
                                              what a vendor does about requests to come; see
                                              beckon-phones vendor fault --help
   GET  /faults                               {faults, kinds}, each fault with how often it was given
-  DELETE /faults[?vendor=apns]               takes them back
+  DELETE /faults[?vendor=apns], /faults/ID   takes them back
 
 key names an alert in /state, by default the newest that fits; wait is how long
 to wait for one, such as "30s". A refusal is {error} with a status of 400 up.`

@@ -35,7 +35,8 @@ func (h *host) readOrder(body []byte) (*order, error) {
 		return nil, err
 	}
 	o.ID, o.Given, o.Vendor, o.Token = 0, 0, vendor, token
-	switch nothing := o.Status == 0 && o.Reason == "" && o.Body == "" && o.Delay == "" && o.Answer == "" && o.Header == nil && o.RetryAfter == ""; {
+	switch nothing := o.Status == 0 && o.Reason == "" && o.Body == "" && o.Delay == "" && o.Answer == "" && o.Header == nil && o.RetryAfter == "" &&
+		o.GoAway == "" && o.Streams == 0 && o.Then == ""; {
 	case nothing:
 		return nil, fmt.Errorf("%w: say what is to happen: fault, or status, reason, body, delay or answer", errUsage)
 	case o.Nth < 0:
@@ -125,11 +126,12 @@ func (h *host) scriptAPNs(o *order) error {
 	return refused(h.apns.Script(apns.Match{Env: apns.Env(o.Env), Token: o.Token, Nth: o.Nth, Times: o.Times}, apns.Fault{
 		Status: o.Status, Reason: reason, Timestamp: at, Header: header, Body: bodyOf(o.Body),
 		Delay: delay, Answer: apns.Answer(o.Answer), Store: o.Store, Name: strconv.Itoa(o.ID),
+		GoAway: apns.Reason(o.GoAway), Streams: o.Streams, Then: apns.Then(o.Then),
 	}))
 }
 
 func (h *host) scriptFCM(o *order) error {
-	if err := notOf(phone.FCM, map[string]string{"env": o.Env, "timestamp": o.Timestamp}); err != nil {
+	if err := notOf(phone.FCM, map[string]string{"env": o.Env, "timestamp": o.Timestamp, "goaway": o.GoAway, "streams": numberText(int(o.Streams)), "then": o.Then}); err != nil {
 		return err
 	}
 	code := fcm.ErrorCode(o.Reason)

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"net/http"
+	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -48,7 +50,7 @@ func (s setCommand) Run(c call) error {
 type vendorCommand struct {
 	Fault  vendorFault  `cmd:"" help:"Script a fault: what a vendor does about some of the requests to come."`
 	Faults vendorFaults `cmd:"" help:"List the faults that are scripted, and those that have a name."`
-	Clear  vendorClear  `cmd:"" help:"Take all faults of one or both vendors back."`
+	Clear  vendorClear  `cmd:"" help:"Take faults back."`
 }
 
 type vendorFault struct {
@@ -63,7 +65,7 @@ type vendorFault struct {
 	Endpoint   string            `help:"Google's endpoint: send or token."`
 	Status     int               `help:"HTTP status."`
 	Reason     string            `help:"Apple's reason or Google's errorCode."`
-	Timestamp  string            `help:"Since when, for Apple's 410: RFC 3339, or -1h."`
+	Timestamp  string            `help:"Since when, for Apple's 410: RFC 3339, or --timestamp=-1h."`
 	Message    string            `help:"Google's text."`
 	Field      string            `help:"Field of a BadRequest of Google's."`
 	Quota      string            `help:"Limit of Google's: project, device or topic."`
@@ -71,8 +73,11 @@ type vendorFault struct {
 	Header     map[string]string `help:"Further headers, name=value."`
 	Body       string            `help:"Body instead of the JSON one."`
 	Delay      string            `help:"Time before the answer, such as 5s."`
-	Answer     string            `help:"How it ends: replied, none, reset, closed or, at Apple, black-hole."`
+	Answer     string            `help:"How it ends: replied, none, reset, closed or, at Apple, refused, unseen, black-hole."`
 	Store      bool              `help:"The phone gets the push whatever is answered."`
+	Goaway     string            `help:"Reason of a GOAWAY ahead of Apple's answer."`
+	Streams    uint32            `help:"Streams that Apple's connection admits from then on."`
+	Then       string            `help:"What becomes of Apple's connection afterwards: closes or silence."`
 }
 
 // Help lists the faults with names.
@@ -96,6 +101,7 @@ func (f vendorFault) Run(c call) error {
 		Phone: f.Of, Fault: f.Kind, Nth: f.Nth, Times: f.Times, Token: f.Token, Env: f.Env, Endpoint: f.Endpoint,
 		Status: f.Status, Reason: f.Reason, Timestamp: f.Timestamp, Message: f.Message, Field: f.Field, Quota: f.Quota,
 		RetryAfter: f.RetryAfter, Header: f.Header, Body: f.Body, Delay: f.Delay, Answer: f.Answer, Store: f.Store,
+		GoAway: f.Goaway, Streams: f.Streams, Then: f.Then,
 	}
 	if v := phone.Vendor(f.Of); v == phone.APNs || v == phone.FCM {
 		o.Phone, o.Vendor = "", v
@@ -117,7 +123,7 @@ func (o order) text() string {
 		at = o.Phone
 	}
 	first, what := max(o.Nth, 1), o.Fault
-	for _, w := range []string{statusText(o.Status), o.Reason, o.Answer, o.Delay} {
+	for _, w := range []string{numberText(o.Status), o.Reason, o.Answer, o.Delay, o.GoAway, o.Then} {
 		if w != "" {
 			what = strings.TrimSpace(what + " " + w)
 		}
@@ -135,11 +141,12 @@ func (o order) text() string {
 	return plain(fmt.Sprintf("%d  %s  %s: %s; given %d times", o.ID, at, span, what, o.Given))
 }
 
-func statusText(status int) string {
-	if status == 0 {
+// numberText is a number that is not 0.
+func numberText(n int) string {
+	if n == 0 {
 		return ""
 	}
-	return fmt.Sprint(status)
+	return strconv.Itoa(n)
 }
 
 type vendorFaults struct{}
@@ -164,18 +171,22 @@ func (vendorFaults) Run(c call) error {
 }
 
 type vendorClear struct {
-	Vendor string `arg:"" enum:",apns,fcm" default:"" help:"apns or fcm; both by default."`
+	Which string `arg:"" default:"" help:"Number of a fault as faults lists it, or apns or fcm; all by default."`
 }
 
 // Run clears.
 func (v vendorClear) Run(c call) error {
+	path := "/faults?vendor=" + url.QueryEscape(v.Which)
+	if _, err := strconv.Atoi(v.Which); err == nil {
+		path = "/faults/" + v.Which
+	}
 	var out struct {
 		Cleared int `json:"cleared"`
 	}
-	if err := c.ask(http.MethodDelete, "/faults?vendor="+v.Vendor, nil, &out); err != nil {
+	if err := c.ask(http.MethodDelete, path, nil, &out); err != nil {
 		return err
 	}
-	return c.show(out, fmt.Sprintf("%d faults taken back", out.Cleared))
+	return c.show(out, fmt.Sprintf("faults taken back: %d", out.Cleared))
 }
 
 var (
