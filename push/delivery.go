@@ -12,11 +12,14 @@ type State string
 // States of a delivery. Pending and Retry wait for DueAt, Leased is in a
 // worker's hands; all others are final.
 const (
-	Pending     State = "pending"
-	Leased      State = "leased"
-	Retry       State = "retry"
-	Accepted    State = "accepted"
-	Rejected    State = "rejected"
+	Pending  State = "pending"
+	Leased   State = "leased"
+	Retry    State = "retry"
+	Accepted State = "accepted"
+	Rejected State = "rejected"
+	// Doubted: the vendor refused the address, and whether that is the address or
+	// our configuration is not known.
+	Doubted     State = "suspect"
 	DeadAddress State = "dead_address"
 	Expired     State = "expired"
 	Superseded  State = "superseded"

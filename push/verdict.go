@@ -24,12 +24,17 @@ const (
 	// Dead: the address is gone, if it was not registered again after DeadAt.
 	Dead Class = "dead"
 	// Suspect: the address was refused in a way that may be our configuration.
+	// Package outbox judges which (Suspicion).
 	Suspect Class = "suspect"
 	// Bug: our request was wrong; sending it again cannot help.
 	Bug Class = "bug"
 	// Ambiguous: the request went out and no answer came back.
 	Ambiguous Class = "ambiguous"
 )
+
+// ReasonNoEnvironment is the reason of a Suspect nobody was asked about: we have
+// no way to the environment of the address.
+const ReasonNoEnvironment = "environment_not_configured"
 
 // Verdict is a vendor's answer to one send.
 type Verdict struct {

@@ -31,6 +31,13 @@ func (l *lanes) wake(lane string) {
 	}
 }
 
+// paused reports whether a lane waits because its vendor refused our credentials
+// or told us to slow down.
+func (l *lanes) paused(lane string) bool {
+	w, ok := l.workers[lane]
+	return ok && !w.Circuit().Closed()
+}
+
 // defaultSenders is as many as a batch has rows: with fewer, claims and verdicts
 // come in small commits, and a distant vendor, whose delay divides this number,
 // is slow. Apple admits 1,000 streams on a connection, Google 100 on each of

@@ -12,7 +12,7 @@ type allowList struct{ slog.Handler }
 func allowed(key string) bool {
 	switch key {
 	case "request", "procedure", "code", "reason", "kind", "caller", "account", "duration", "cause",
-		"lane", "until", "listen", "version":
+		"lane", "app", "environment", "refused", "tried", "until", "listen", "version":
 		return true
 	default:
 		return false

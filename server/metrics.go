@@ -16,7 +16,7 @@ type metrics struct {
 
 // newMetrics asks open for the streams that are open: a call is counted when it
 // ends, which they have not.
-func newMetrics(open func() int) *metrics {
+func newMetrics(open func() int, l *lanes) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -31,6 +31,7 @@ func newMetrics(open func() int) *metrics {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "beckon_open_streams", Help: "Streams that are open.",
 		}, func() float64 { return float64(open()) }),
+		newLanesCollector(l),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -38,4 +39,44 @@ func newMetrics(open func() int) *metrics {
 func (m *metrics) observe(c rpc.Call) {
 	m.calls.WithLabelValues(c.Procedure, c.Kind.String(), c.Code, c.Reason).Inc()
 	m.duration.WithLabelValues(c.Procedure).Observe(c.Duration.Seconds())
+}
+
+// lanesCollector reads the pauses of the lanes whenever somebody asks. Targets
+// are told by program and environment, both of which the operator has named.
+type lanesCollector struct {
+	lanes             *lanes
+	paused, addresses *prometheus.Desc
+}
+
+func newLanesCollector(l *lanes) lanesCollector {
+	return lanesCollector{
+		lanes: l,
+		paused: prometheus.NewDesc("beckon_push_lane_paused",
+			"1 while nothing is sent to a provider because it refused our credentials or told us to slow down.",
+			[]string{"lane"}, nil),
+		addresses: prometheus.NewDesc("beckon_push_addresses_paused",
+			"Topics of a program that are not sent to because the provider refuses their addresses in bulk.",
+			[]string{"lane", "app", "environment"}, nil),
+	}
+}
+
+// Describe names both metrics.
+func (c lanesCollector) Describe(out chan<- *prometheus.Desc) { out <- c.paused; out <- c.addresses }
+
+// Collect reads every lane.
+func (c lanesCollector) Collect(out chan<- prometheus.Metric) {
+	for lane, w := range c.lanes.workers {
+		paused := 0.0
+		if !w.Circuit().Closed() {
+			paused = 1
+		}
+		out <- prometheus.MustNewConstMetric(c.paused, prometheus.GaugeValue, paused, lane)
+		topics := map[[2]string]float64{}
+		for _, p := range w.Pauses() {
+			topics[[2]string{p.App, string(p.Env)}]++
+		}
+		for target, n := range topics {
+			out <- prometheus.MustNewConstMetric(c.addresses, prometheus.GaugeValue, n, lane, target[0], target[1])
+		}
+	}
 }

@@ -100,12 +100,13 @@ func (s *Server) open(ctx context.Context) error {
 	s.app = app.New(app.Config{
 		Store: s.store, Keys: keys, Tokens: auth.NewGrants(issuer), Limits: *s.cfg.Limits,
 		Apps: pushApps(s.cfg.Config), Clock: s.cfg.Clock, WakePush: s.lanes.wake,
+		PushPaused: s.lanes.paused,
 	})
 	if err := s.lanes.open(ctx, s.cfg.Config, s.app.Outbox(), s.log); err != nil {
 		return err
 	}
 	doorkeeper := auth.NewAuthenticator(issuer, s.app)
-	counted := newMetrics(s.app.OpenStreams)
+	counted := newMetrics(s.app.OpenStreams, s.lanes)
 	rates := rpc.NewRates(*s.cfg.Limits, s.cfg.Clock)
 	s.rpc, err = rpc.NewServer(rpc.Config{
 		App: s.app, Auth: doorkeeper, Table: policy.Table(), Rates: rates,

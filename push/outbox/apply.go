@@ -17,6 +17,9 @@ func Apply(d push.Delivery, e Event) push.Delivery {
 	case Returned:
 		d = unlease(d)
 		d.State, d.Reason, d.DueAt = waiting(d), e.Reason, e.At
+		if e.Home {
+			d.Env = ""
+		}
 	case Held:
 		d.HeldUntil, d.DueAt, d.Reason = e.At, e.At, ReasonCardOpen
 	case VendorAccepted:
@@ -58,6 +61,9 @@ func Mark(a push.Address, e Event) (push.Address, bool) {
 	switch e := e.(type) {
 	case AddressJudged:
 		if a.ID != e.Address || a.Generation != e.Generation || a.State == e.State || a.State == push.AddressDead {
+			return a, false
+		}
+		if e.State == push.AddressOK && a.State != push.AddressSuspect {
 			return a, false
 		}
 		if e.State == push.AddressDead && !e.DeadAt.After(a.RegisteredAt) {

@@ -46,6 +46,9 @@ const (
 	ReasonPaused     = "lane_paused"
 	ReasonReadFailed = "read_failed"
 	ReasonLeaseShort = "lease_too_short"
+	// ReasonManyRefused: the vendor refuses so many addresses that it must be our
+	// configuration; see Suspicion.
+	ReasonManyRefused = "many_refused"
 )
 
 // Decide judges cmd on d at now. Closing a row that has already ended, or
@@ -138,7 +141,7 @@ func decideSettle(d push.Delivery, c Settle, now time.Time) []Event {
 	case push.OK:
 		return accepted(d, c, now)
 	case push.Cred:
-		return []Event{Returned{At: now.Add(max(CredPause, v.RetryAfter)), Reason: v.Reason}}
+		return []Event{Returned{At: now.Add(max(CredPause, v.RetryAfter)), Reason: v.Reason, Home: true}}
 	case push.Bug:
 		return []Event{Ended{At: now, State: push.Rejected, Reason: v.Reason, Counted: true}}
 	case push.Dead:
@@ -159,6 +162,9 @@ func accepted(d push.Delivery, c Settle, now time.Time) []Event {
 	if d.Env != "" && d.Env == c.Sent.Env {
 		events = append(events, EnvLearned{Address: d.Address, Generation: c.Sent.Generation, Env: d.Env})
 	}
+	if c.Sent.State == push.AddressSuspect {
+		events = append(events, AddressJudged{Address: d.Address, Generation: c.Sent.Generation, State: push.AddressOK})
+	}
 	return events
 }
 
@@ -170,21 +176,22 @@ func retry(d push.Delivery, c Settle, least time.Duration, now time.Time) []Even
 	if !at.Before(d.ExpiresAt) {
 		return []Event{Ended{At: now, State: push.Expired, Reason: c.Verdict.Reason, Counted: true, MaybeSent: unsure}}
 	}
-	return []Event{RetryPlanned{
-		At: at, Reason: c.Verdict.Reason, MaybeSent: unsure, Env: d.Env, Generation: c.Sent.Generation,
-	}}
+	planned := RetryPlanned{At: at, Reason: c.Verdict.Reason, MaybeSent: unsure, Generation: c.Sent.Generation}
+	if secondTry(d, c.Sent) {
+		planned.Env = d.Env
+	}
+	return []Event{planned}
 }
 
-// suspect tries the other environment once. Refused in both, the row ends and
-// the address is only marked: it may be our configuration, so nothing is
-// removed on this evidence alone.
+// suspect tries the other environment once. Refused there too, the row ends and
+// the address is only marked: what Suspicion could tell to be dead comes as Dead.
 func suspect(d push.Delivery, c Settle, now time.Time) []Event {
 	other := c.Sent.Env.Other()
-	if d.Env == "" && other != "" {
+	if !secondTry(d, c.Sent) && other != "" {
 		return []Event{RetryPlanned{At: now, Reason: c.Verdict.Reason, Env: other, Generation: c.Sent.Generation}}
 	}
 	return []Event{
-		Ended{At: now, State: push.Rejected, Reason: c.Verdict.Reason, Counted: true},
+		Ended{At: now, State: push.Doubted, Reason: c.Verdict.Reason, Counted: true},
 		AddressJudged{
 			Address: d.Address, Generation: c.Sent.Generation,
 			State: push.AddressSuspect, Reason: c.Verdict.Reason,

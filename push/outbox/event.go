@@ -39,6 +39,9 @@ type RetryPlanned struct {
 type Returned struct {
 	At     time.Time
 	Reason string
+	// Home makes the next send go to the address's own environment again: what
+	// was learned from its refusal does not count.
+	Home bool
 }
 
 // Held lets the row wait until At, because the device shows the card.

@@ -10,8 +10,12 @@ import (
 
 // Explain says in one sentence for people why a device did, or did not, ring.
 // Every state with every reason of ours has words of its own; a vendor's word
-// is quoted.
-func Explain(d push.Delivery) string {
+// is quoted. paused says that the row's lane sends nothing for now, which a row
+// that nobody has looked at since cannot know.
+func Explain(d push.Delivery, paused bool) string {
+	if paused && !d.State.Final() && d.Reason == "" {
+		d.Reason = ReasonPaused
+	}
 	switch d.State {
 	case push.Pending, push.Retry:
 		return explainWaiting(d)
@@ -25,6 +29,8 @@ func Explain(d push.Delivery) string {
 		return s
 	case push.Rejected:
 		return "not delivered: " + vendor(d.Lane) + " refused it (" + word(d.Reason) + ")"
+	case push.Doubted:
+		return "not delivered: " + vendor(d.Lane) + " refused the address (" + word(d.Reason) + "); it is kept, because the mistake may be ours"
 	case push.DeadAddress:
 		return explainDead(d)
 	case push.Expired:
@@ -57,6 +63,8 @@ func explainWaiting(d push.Delivery) string {
 		return again + ": the server was stopping"
 	case ReasonPaused:
 		return again + ": sending to " + vendor(d.Lane) + " is paused"
+	case ReasonManyRefused:
+		return again + ": " + vendor(d.Lane) + " refuses many devices, so our configuration must be wrong; no address is dropped"
 	case ReasonReadFailed:
 		return again + ": what it is about could not be read"
 	case ReasonLeaseShort:

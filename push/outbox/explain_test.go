@@ -44,6 +44,8 @@ func explanations() []told {
 		{"open", push.Pending, outbox.ReasonCardOpen, held(func(*push.Delivery) {}), "waiting 5 s because the question is open on this phone"},
 		{"stopping", push.Pending, outbox.ReasonStopping, nil, "waiting to be sent: the server was stopping"},
 		{"paused", push.Pending, outbox.ReasonPaused, nil, "waiting to be sent: sending to Apple is paused"},
+		{"many refused", push.Pending, outbox.ReasonManyRefused, nil, "waiting to be sent: Apple refuses many devices, so our configuration must be wrong; no address is dropped"},
+		{"suspect", push.Doubted, "BadDeviceToken", tried(2), "not delivered: Apple refused the address (BadDeviceToken); it is kept, because the mistake may be ours"},
 		{"unread", push.Pending, outbox.ReasonReadFailed, nil, "waiting to be sent: what it is about could not be read"},
 		{"short", push.Pending, outbox.ReasonLeaseShort, nil, "waiting to be sent: there was no time left to send it"},
 		{"alert open", push.Pending, outbox.ReasonAlertOpen, nil, "waiting for the alert that it takes back to be settled"},
@@ -92,7 +94,7 @@ func TestExplain_B17_EveryStateAndReasonHasItsSentence(t *testing.T) {
 		if tt.change != nil {
 			tt.change(&d)
 		}
-		if got := outbox.Explain(d); got != tt.want {
+		if got := outbox.Explain(d, false); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 		seen["state "+string(tt.state)], seen["reason "+tt.reason] = true, true
@@ -103,6 +105,26 @@ func TestExplain_B17_EveryStateAndReasonHasItsSentence(t *testing.T) {
 				t.Errorf("%q of %s has no line in the table", word, file)
 			}
 		}
+	}
+}
+
+// A row that waits for a paused lane says so, and not when it has ended.
+func TestExplain_B17_ALaneThatIsPaused(t *testing.T) {
+	t.Parallel()
+	for state, want := range map[push.State]string{
+		push.Pending:  "waiting to be sent: sending to Apple is paused",
+		push.Retry:    "waiting to be sent again: sending to Apple is paused",
+		push.Leased:   "being sent to Apple",
+		push.Accepted: "accepted by Apple 0 s after it was asked",
+	} {
+		d := push.Delivery{Lane: "apns", State: state, CreatedAt: t0, AcceptedAt: t0}
+		if got := outbox.Explain(d, true); got != want {
+			t.Errorf("%s: %q", state, got)
+		}
+	}
+	d := push.Delivery{Lane: "apns", State: push.Pending, Reason: "Forbidden"}
+	if got := outbox.Explain(d, true); got != outbox.Explain(d, false) {
+		t.Errorf("what is known of the row is hidden: %q", got)
 	}
 }
 

@@ -66,7 +66,7 @@ func TestStates_EveryStateAndCommand(t *testing.T) {
 		}),
 		"leased other": in(push.Leased, func(d *push.Delivery) { d.Lease = "theirs" }),
 	}
-	finals := []push.State{push.Accepted, push.Rejected, push.DeadAddress, push.Expired, push.Superseded, push.Suppressed}
+	finals := []push.State{push.Accepted, push.Rejected, push.Doubted, push.DeadAddress, push.Expired, push.Superseded, push.Suppressed}
 	for _, s := range finals {
 		rows[string(s)] = in(s)
 	}
@@ -279,7 +279,7 @@ func TestSuspect_TriesTheOtherEnvironmentOnceAndStoresTheAnswer(t *testing.T) {
 	bad := settle(refused)
 	bad.Sent = to
 	got, events, _ := outbox.Step(d, bad, t0)
-	if got.State != push.Rejected || got.Attempt != 2 {
+	if got.State != push.Doubted || got.Attempt != 2 {
 		t.Errorf("refused in both: %+v", got)
 	}
 	a, changed := outbox.Mark(address(), events[len(events)-1])
@@ -288,11 +288,26 @@ func TestSuspect_TriesTheOtherEnvironmentOnceAndStoresTheAnswer(t *testing.T) {
 	}
 }
 
+// A row that waits to try the other environment meets an address registered
+// anew: it starts over.
+func TestSuspect_ARenewedAddressStartsOver(t *testing.T) {
+	t.Parallel()
+	d := in(push.Leased, func(d *push.Delivery) { d.Env, d.Generation = push.EnvSandbox, 3 })
+	got, _, _ := outbox.Step(d, settle(push.Verdict{Class: push.Backoff, Reason: "Busy"}), t0)
+	if got.Env != "" || got.Generation != 4 {
+		t.Errorf("busy: %q of generation %d is tried next", got.Env, got.Generation)
+	}
+	got, _, _ = outbox.Step(d, settle(push.Verdict{Class: push.Suspect}), t0)
+	if got.State != push.Retry || got.Env != push.EnvSandbox {
+		t.Errorf("refused: %s, %q is tried next", got.State, got.Env)
+	}
+}
+
 func TestSuspect_WithoutEnvironmentsEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := settle(push.Verdict{Class: push.Suspect, Reason: "x"})
 	s.Sent.Env = ""
-	if got, _, _ := outbox.Step(in(push.Leased), s, t0); got.State != push.Rejected {
+	if got, _, _ := outbox.Step(in(push.Leased), s, t0); got.State != push.Doubted {
 		t.Errorf("%+v", got)
 	}
 }
@@ -318,6 +333,15 @@ func TestMark_LeavesARenewedAddressAlone(t *testing.T) {
 		}
 		if _, changed := outbox.Mark(a, judged); changed != tt.want {
 			t.Errorf("%s: changed=%v", tt.name, changed)
+		}
+	}
+	for state, want := range map[push.AddressState]push.AddressState{
+		push.AddressSuspect: push.AddressOK, push.AddressDead: push.AddressDead, push.AddressDenied: push.AddressDenied,
+	} {
+		a := address()
+		a.State = state
+		if a, _ = outbox.Mark(a, outbox.AddressJudged{Address: "adr_1", Generation: 4, State: push.AddressOK}); a.State != want {
+			t.Errorf("%s that was taken is %s", state, a.State)
 		}
 	}
 	if a, changed := outbox.Mark(address(), outbox.LeaseLost{}); changed || a.State != push.AddressOK {

@@ -9,6 +9,9 @@
 // them is bounded, so a vendor that does not answer costs latency in its own
 // lane and nothing else; other lanes have their own worker.
 //
+// What a vendor says about addresses is judged by outbox.Suspicion, which lives as
+// long as the worker: after a restart nothing is known, so nothing dies.
+//
 // A crash at any line loses nothing: rows stay leased until their lease ends
 // and are then sent again under the same identities.
 package worker

@@ -26,6 +26,9 @@ type fakeQueue struct {
 	address push.Address
 	handled map[string]bool
 	leases  int
+	// each gives every row a token of its own.
+	each bool
+	dead []string // rows whose address died
 
 	claims, finishes []int // sizes
 	refused          int   // results that came under a lost lease
@@ -102,6 +105,9 @@ func (q *fakeQueue) Fresh(ctx context.Context, d push.Delivery) (push.Message, o
 	}
 	subject := outbox.SubjectNow{Open: !q.handled[d.ID], Version: 1}
 	fresh, to := outbox.Fresh(d, subject, outbox.AddressNow{Found: true, Owned: true, Address: q.address}, time.Now())
+	if q.each {
+		to.Token += d.ID
+	}
 	return push.Message{Delivery: d.ID, Address: to, ProviderID: d.ProviderID, CollapseID: d.CollapseID}, fresh, nil
 }
 
@@ -116,6 +122,7 @@ func (q *fakeQueue) Finish(ctx context.Context, results []worker.Result) error {
 		var current outbox.AddressNow
 		if r.NeedsAddress() {
 			current = outbox.AddressNow{Found: true, Owned: true, Address: q.address}
+			current.Address.Token = r.Sent.Token
 		}
 		d, events, err := outbox.Step(q.rows[r.Delivery.ID], r.Command(current, 0.5), time.Now())
 		if err != nil {
@@ -124,6 +131,12 @@ func (q *fakeQueue) Finish(ctx context.Context, results []worker.Result) error {
 		}
 		q.rows[d.ID] = d
 		for _, e := range events {
+			if judged, ok := e.(outbox.AddressJudged); q.each && ok {
+				if judged.State == push.AddressDead {
+					q.dead = append(q.dead, d.ID)
+				}
+				continue
+			}
 			q.address, _ = outbox.Mark(q.address, e)
 		}
 	}

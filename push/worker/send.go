@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/beckon-dev/beckon/push"
+	"github.com/beckon-dev/beckon/push/outbox"
 )
 
 // readPause is the wait after a re-read failed or came too late.
@@ -45,6 +46,10 @@ func (w *Worker) deliver(ctx context.Context, it item) Result {
 	case !fresh.Send():
 		return Result{Delivery: d, Skip: fresh}
 	}
+	try, wait := w.pass(d, m.Address)
+	if !wait.IsZero() {
+		return released(d, outbox.ReasonManyRefused, wait)
+	}
 	sentAt := time.Now()
 	sending, done := context.WithTimeout(steady, w.Attempt)
 	defer done()
@@ -52,7 +57,7 @@ func (w *Worker) deliver(ctx context.Context, it item) Result {
 	if v.Class == push.OK && w.Hooks.Accepted != nil {
 		w.Hooks.Accepted()
 	}
-	w.observe(v)
+	v = w.observe(try, v)
 	return Result{Delivery: d, Verdict: v, Sent: m.Address, SentAt: sentAt}
 }
 

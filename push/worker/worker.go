@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -90,8 +91,12 @@ type Worker struct {
 	// open counts rows handed to senders whose result is not in results yet.
 	open atomic.Int64
 
-	mu      sync.Mutex
-	circuit outbox.Circuit
+	// seed keys the hashes under which tokens are remembered.
+	seed maphash.Seed
+
+	mu        sync.Mutex
+	circuit   outbox.Circuit
+	suspicion outbox.Suspicion
 }
 
 // item is a claimed row on its way to a sender. A probe is sent although the
@@ -113,6 +118,7 @@ func New(c Config) (*Worker, error) {
 		work:    make(chan item, c.Senders),
 		results: make(chan Result, c.Senders),
 		freed:   make(chan struct{}, c.Senders),
+		seed:    maphash.MakeSeed(),
 	}, nil
 }
 
@@ -138,26 +144,4 @@ func (w *Worker) Run(ctx context.Context) {
 	senders.Wait()
 	close(w.results)
 	finisher.Wait()
-}
-
-// observe folds a verdict into the circuit and logs a pause once.
-func (w *Worker) observe(v push.Verdict) {
-	w.mu.Lock()
-	before := w.circuit
-	w.circuit = w.circuit.Observe(v, time.Now())
-	after := w.circuit
-	w.mu.Unlock()
-	switch {
-	case after.Trips > before.Trips:
-		w.Log.Warn("push lane paused", "lane", w.Lane, "reason", after.Reason, "until", after.OpenUntil)
-	case after.Closed() && !before.Closed():
-		w.Log.Info("push lane resumed", "lane", w.Lane)
-	}
-}
-
-// Circuit returns the lane's pause, for health and metrics.
-func (w *Worker) Circuit() outbox.Circuit {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.circuit
 }

@@ -59,6 +59,9 @@ type Config struct {
 	Random io.Reader
 	// WakePush is told which lanes got work. It must not block.
 	WakePush func(lane string)
+	// PushPaused tells whether nothing is sent on a lane for now. It must not
+	// block; default never.
+	PushPaused func(lane string) bool
 }
 
 // App is every verb of the server. It is safe for concurrent use and owns no
@@ -72,6 +75,8 @@ type App struct {
 	clock    func() time.Time
 	random   io.Reader
 	wakePush func(string)
+	// pushPaused is Config.PushPaused.
+	pushPaused func(string) bool
 
 	stamps   changelog.Codec
 	hub      *feed.Hub
@@ -93,13 +98,16 @@ func New(cfg Config) *App {
 	if cfg.WakePush == nil {
 		cfg.WakePush = func(string) {}
 	}
+	if cfg.PushPaused == nil {
+		cfg.PushPaused = func(string) bool { return false }
+	}
 	apps := map[string]PushApp{}
 	for _, a := range cfg.Apps {
 		apps[a.ID] = a
 	}
 	return &App{
 		store: cfg.Store, keys: cfg.Keys, tokens: cfg.Tokens, limits: cfg.Limits, apps: apps,
-		clock: cfg.Clock, random: cfg.Random, wakePush: cfg.WakePush,
+		clock: cfg.Clock, random: cfg.Random, wakePush: cfg.WakePush, pushPaused: cfg.PushPaused,
 		stamps: changelog.NewCodec(cfg.Keys.Stamp.Reveal()),
 		hub:    feed.NewHub(), queue: feed.NewQueue(), attempts: newAttempts(), screens: newScreens(),
 		streams: newStreams(cfg.Limits), started: cfg.Clock(),

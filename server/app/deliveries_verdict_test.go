@@ -7,6 +7,7 @@ import (
 	"github.com/beckon-dev/beckon/push"
 	"github.com/beckon-dev/beckon/push/outbox"
 	"github.com/beckon-dev/beckon/push/worker"
+	"github.com/beckon-dev/beckon/server/app"
 	"github.com/beckon-dev/beckon/server/store"
 	"github.com/beckon-dev/beckon/sync/decision"
 )
@@ -117,6 +118,63 @@ func TestOutbox_LearnsTheEnvironment(t *testing.T) {
 	check(t, h.app.Outbox().Finish(t.Context(), []worker.Result{{Delivery: row, Verdict: push.Verdict{Class: push.OK}, Sent: m.Address, SentAt: h.clock.Now()}}))
 	if a, _ := h.address(); a.Env != push.EnvSandbox || a.State != push.AddressOK {
 		t.Errorf("learned %q, %q", a.Env, a.State)
+	}
+}
+
+// A refusal that may be our mistake ends the row and leaves the address, marked,
+// until it is taken again or found to be dead.
+func TestOutbox_B11_SuspectIsKeptUntilItIsJudged(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.newAddress(h.phone, "aa")
+	_, held := h.startTask("one")
+	send := func(name string, v push.Verdict) push.Delivery {
+		t.Helper()
+		h.clock.Advance(time.Second)
+		h.ask(held, name, decision.WriteReversible)
+		return h.settle(h.takeOne(), v)
+	}
+	health := func(want push.AddressState, told store.PushHealth) {
+		t.Helper()
+		a, _ := h.address()
+		h.view(h.account, func(tx *store.Read) error {
+			inst, err := tx.Installation(h.phone.Installation)
+			if a.State != want || inst.Health != told {
+				t.Errorf("the address is %q and the device hears %v", a.State, inst.Health)
+			}
+			return err
+		})
+	}
+	refused := push.Verdict{Class: push.Suspect, Reason: "BadDeviceToken"}
+	send("a", refused)
+	row := h.takeOne()
+	check(t, h.app.Outbox().Finish(t.Context(), []worker.Result{{Delivery: row, Verdict: refused, Sent: h.message(row).Address, SentAt: h.clock.Now()}}))
+	if got := h.delivery(row); got.State != push.Doubted || got.Reason != "BadDeviceToken" || got.Attempt != 2 {
+		t.Errorf("refused in both: %+v", got)
+	}
+	health(push.AddressSuspect, store.PushSuspect)
+	lines, _ := h.told(app.ListDeliveries{Subject: row.Decision})
+	if want := "decision_required " + h.phone.Installation + " suspect: not delivered: Apple refused the address (BadDeviceToken); it is kept, because the mistake may be ours"; len(lines) != 1 || lines[0] != want {
+		t.Errorf("told %q", lines)
+	}
+	send("b", push.Verdict{Class: push.OK})
+	health(push.AddressOK, store.PushOK)
+	if got := send("c", push.Verdict{Class: push.Dead, Reason: "BadDeviceToken"}); got.State != push.DeadAddress {
+		t.Errorf("found to be dead: %+v", got)
+	}
+	health(push.AddressDead, store.PushDead)
+}
+
+// A row whose lane is paused says so, also when nobody has looked at it since.
+func TestListDeliveries_B17_APausedLane(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, func(c *app.Config) { c.PushPaused = func(l string) bool { return l == lane } })
+	h.newAddress(h.phone, "aa")
+	_, held := h.startTask("one")
+	h.request(held)
+	lines, _ := h.told(app.ListDeliveries{})
+	if want := "decision_required " + h.phone.Installation + " pending: waiting to be sent: sending to Apple is paused"; len(lines) != 1 || lines[0] != want {
+		t.Errorf("told %q", lines)
 	}
 }
 

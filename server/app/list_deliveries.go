@@ -60,7 +60,7 @@ func (a *App) ListDeliveries(ctx context.Context, p policy.Principal, c ListDeli
 		if more {
 			page.Next = placeText(rows[len(rows)-1])
 		}
-		page.Rows, err = withDevices(tx, rows)
+		page.Rows, err = a.withDevices(tx, rows)
 		return err
 	})
 	return page, err
@@ -98,7 +98,7 @@ func knownSubject(tx *store.Read, p policy.Principal, id string) error {
 	return err
 }
 
-func withDevices(tx *store.Read, rows []push.Delivery) ([]ListedDelivery, error) {
+func (a *App) withDevices(tx *store.Read, rows []push.Delivery) ([]ListedDelivery, error) {
 	addresses, err := tx.Addresses()
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func withDevices(tx *store.Read, rows []push.Delivery) ([]ListedDelivery, error)
 	}
 	out := make([]ListedDelivery, len(rows))
 	for i, d := range rows {
-		out[i] = ListedDelivery{Delivery: d, Device: devices[d.Address], Sentence: outbox.Explain(d)}
+		out[i] = ListedDelivery{Delivery: d, Device: devices[d.Address], Sentence: outbox.Explain(d, a.pushPaused(d.Lane))}
 	}
 	return out, nil
 }

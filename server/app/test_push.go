@@ -37,7 +37,7 @@ func (a *App) TestPush(ctx context.Context, p policy.Principal, device string) (
 				return err
 			}
 		}
-		if out, err = withDevices(tx.Read, rows); err != nil {
+		if out, err = a.withDevices(tx.Read, rows); err != nil {
 			return err
 		}
 		return tx.Audit(inst.ID, "alert.planned", device, string(push.Test))

@@ -64,6 +64,8 @@ func deliveryStateOut(s push.State) v1.DeliveryState {
 		return v1.DeliveryState_DELIVERY_STATE_ACCEPTED
 	case push.Rejected:
 		return v1.DeliveryState_DELIVERY_STATE_REJECTED
+	case push.Doubted:
+		return v1.DeliveryState_DELIVERY_STATE_SUSPECT
 	case push.DeadAddress:
 		return v1.DeliveryState_DELIVERY_STATE_DEAD_ADDRESS
 	case push.Expired:

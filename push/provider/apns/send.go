@@ -13,12 +13,11 @@ import (
 
 // Reasons of ours.
 const (
-	reasonTokenForm   = "token_form"
-	reasonTooLarge    = "payload_too_large"
-	reasonEnvironment = "environment_not_configured"
-	reasonSigning     = "signing"
-	reasonNotSent     = "not_sent"
-	reasonNoAnswer    = "no_answer"
+	reasonTokenForm = "token_form"
+	reasonTooLarge  = "payload_too_large"
+	reasonSigning   = "signing"
+	reasonNotSent   = "not_sent"
+	reasonNoAnswer  = "no_answer"
 )
 
 // Send makes one attempt. A token that Apple calls expired is signed anew, on a
@@ -29,7 +28,7 @@ func (p *Provider) Send(ctx context.Context, m push.Message) push.Verdict {
 	}
 	slots := p.slots[m.Address.Env]
 	if len(slots) == 0 {
-		return push.Verdict{Class: push.Suspect, Reason: reasonEnvironment}
+		return push.Verdict{Class: push.Suspect, Reason: push.ReasonNoEnvironment}
 	}
 	body, err := Render(m)
 	if err != nil {

@@ -46,6 +46,9 @@ const (
 	DeliveryState_DELIVERY_STATE_SUPERSEDED DeliveryState = 7
 	// Not wanted on this device.
 	DeliveryState_DELIVERY_STATE_SUPPRESSED DeliveryState = 8
+	// The provider refused the address, which may be a mistake of the server's
+	// configuration: the address is kept.
+	DeliveryState_DELIVERY_STATE_SUSPECT DeliveryState = 9
 )
 
 // Enum value maps for DeliveryState.
@@ -60,6 +63,7 @@ var (
 		6: "DELIVERY_STATE_EXPIRED",
 		7: "DELIVERY_STATE_SUPERSEDED",
 		8: "DELIVERY_STATE_SUPPRESSED",
+		9: "DELIVERY_STATE_SUSPECT",
 	}
 	DeliveryState_value = map[string]int32{
 		"DELIVERY_STATE_UNSPECIFIED":  0,
@@ -71,6 +75,7 @@ var (
 		"DELIVERY_STATE_EXPIRED":      6,
 		"DELIVERY_STATE_SUPERSEDED":   7,
 		"DELIVERY_STATE_SUPPRESSED":   8,
+		"DELIVERY_STATE_SUSPECT":      9,
 	}
 )
 
@@ -438,7 +443,7 @@ const file_beckon_v1_delivery_proto_rawDesc = "" +
 	"\n" +
 	"deliveries\x18\x01 \x03(\v2\x13.beckon.v1.DeliveryR\n" +
 	"deliveries\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken*\x9c\x02\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken*\xb8\x02\n" +
 	"\rDeliveryState\x12\x1e\n" +
 	"\x1aDELIVERY_STATE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16DELIVERY_STATE_PENDING\x10\x01\x12\x1a\n" +
@@ -448,7 +453,8 @@ const file_beckon_v1_delivery_proto_rawDesc = "" +
 	"\x1bDELIVERY_STATE_DEAD_ADDRESS\x10\x05\x12\x1a\n" +
 	"\x16DELIVERY_STATE_EXPIRED\x10\x06\x12\x1d\n" +
 	"\x19DELIVERY_STATE_SUPERSEDED\x10\a\x12\x1d\n" +
-	"\x19DELIVERY_STATE_SUPPRESSED\x10\b2h\n" +
+	"\x19DELIVERY_STATE_SUPPRESSED\x10\b\x12\x1a\n" +
+	"\x16DELIVERY_STATE_SUSPECT\x10\t2h\n" +
 	"\x0fDeliveryService\x12U\n" +
 	"\x0eListDeliveries\x12 .beckon.v1.ListDeliveriesRequest\x1a!.beckon.v1.ListDeliveriesResponseB;Z9github.com/beckon-dev/beckon/proto/gen/beckon/v1;beckonv1b\x06proto3"
 

@@ -155,7 +155,8 @@ const (
 	PushHealth_PUSH_HEALTH_NONE PushHealth = 1
 	// The address works, as far as known.
 	PushHealth_PUSH_HEALTH_OK PushHealth = 2
-	// The provider doubts it.
+	// The provider refused it, which may be a mistake of the server's
+	// configuration: it is kept, and OK again once it works.
 	PushHealth_PUSH_HEALTH_SUSPECT PushHealth = 3
 	// The provider says it is dead: register again.
 	PushHealth_PUSH_HEALTH_DEAD PushHealth = 4
