@@ -34,11 +34,17 @@ func apple(t *testing.T) (*apns.Server, func(*server.Config)) {
 	check(t, err)
 	check(t, vendor.RegisterKey(key))
 	check(t, vendor.AddDevice(apns.Registration{Token: token, Topic: topic, Env: apns.Sandbox}))
+	return vendor, withVendor(t, vendor, key, p8)
+}
+
+// withVendor points a server with a key at the sandbox of a stand-in for Apple.
+func withVendor(t *testing.T, vendor *apns.Server, key apns.Key, p8 []byte) func(*server.Config) {
+	t.Helper()
 	dir := t.TempDir()
 	keyFile, caFile := filepath.Join(dir, "key.p8"), filepath.Join(dir, "ca.pem")
 	check(t, os.WriteFile(keyFile, p8, 0o600))
 	check(t, os.WriteFile(caFile, vendor.CAPEM(), 0o600))
-	return vendor, func(c *server.Config) {
+	return func(c *server.Config) {
 		c.APNs.KeyFile, c.APNs.KeyID, c.APNs.TeamID = keyFile, key.ID, key.TeamID
 		c.APNs.Topics, c.APNs.SandboxHost, c.APNs.CAFile = []string{topic}, vendor.URL(apns.Sandbox), caFile
 	}
