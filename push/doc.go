@@ -8,4 +8,28 @@
 // sync. Nothing here does I/O: package plan turns changes into rows and
 // messages, package outbox owns the life cycle of a row, package worker moves
 // rows, and the packages below provider talk to vendors.
+//
+// # What a verdict leads to
+//
+// The providers turn each vendor's answer into a class (see their
+// documentation); what follows is the same for all. The waits are those after
+// the first send without chance added, and at least what the vendor asked for;
+// each further one doubles, up to five minutes, until the deadline of the row.
+//
+//	verdict      row           wait   counts  address  lane
+//	ok           accepted      -      yes     ok       runs
+//	backoff      retry         500ms  yes     ok       runs
+//	ambiguous    retry         500ms  unsure  ok       runs
+//	slow_device  retry         30s    yes     ok       runs
+//	slow_all     retry         1m     yes     ok       rests 1m
+//	cred         pending       30s    no      ok       rests 10s
+//	dead         dead_address  -      yes     dead     runs
+//	suspect      rejected      -      yes     suspect  runs
+//	bug          rejected      -      yes     ok       runs
+//
+// Dead is believed only about the registration that was sent to. Suspect is
+// tried in the vendor's other environment first, where there is one, and what
+// worked is remembered. Unsure means that the device may show it already: it is
+// sent again under the same identity. A resting lane sends nothing, then one
+// push as a probe; it rests for longer each time that is refused.
 package push

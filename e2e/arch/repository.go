@@ -63,7 +63,8 @@ func pushRows() []Row {
 		{Folder: "push/plan", Imports: with(domain(), "push"), Why: "pure"},
 		{Folder: "push/outbox", Imports: with(domain(), "push"), Why: "pure"},
 		{Folder: "push/worker", Imports: with(domain(), "push", "push/outbox"), Why: "it moves deliveries, plan has made them"},
-		{Folder: "push/provider/**", Imports: with(domain(), "push", "push/provider/**"), Tests: wire, Why: "rendering and sending; payloads are written by hand and only tests decode them with the wire types"},
+		{Folder: "push/verdicttest", Imports: []string{"push", "push/outbox"}, Why: "what verdicts lead to, for tests"},
+		{Folder: "push/provider/**", Imports: with(domain(), "push", "push/provider/**"), Tests: with(wire, "push/plan"), Why: "rendering and sending; payloads are written by hand and only tests decode them with the wire types"},
 		{Folder: "push/emulator/cmd/**", Imports: []string{
 			"push/emulator/**", "clients/**", "proto/gen/beckon/v1/**",
 			"sync/replica", "sync/changelog", "sync/proof",

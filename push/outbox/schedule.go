@@ -12,6 +12,9 @@ const (
 	// MaxDelay. There is no last retry: the deadline of the row ends it.
 	BaseDelay = time.Second
 	MaxDelay  = 5 * time.Minute
+	// maxStart is the most at which the doubling starts for a vendor that asks
+	// for a least wait (Google: ten seconds after an error of its server).
+	maxStart = 10 * time.Second
 	// SlowDevicePause and SlowAllPause are the least waits after being told to
 	// slow down.
 	SlowDevicePause = 30 * time.Second
@@ -32,12 +35,13 @@ func cardGrace(d push.Delivery) time.Time {
 }
 
 // Backoff is the wait before the next send after `attempts` earlier ones:
-// exponential, the upper half of it jittered, and never less than least.
-// jitter in [0, 1) is the caller's chance.
+// exponential, the upper half of it jittered, and never less than least, where
+// the doubling starts, too: a vendor that wants ten seconds after an error means
+// ten, then twenty. jitter in [0, 1) is the caller's chance.
 func Backoff(attempts int, least time.Duration, jitter float64) time.Duration {
 	d := MaxDelay
 	if attempts >= 0 && attempts < 16 {
-		d = min(MaxDelay, BaseDelay<<attempts)
+		d = min(MaxDelay, max(BaseDelay, min(least, maxStart))<<attempts)
 	}
 	spread := time.Duration(float64(d/2) * jitter)
 	if least > d/2 {

@@ -62,33 +62,54 @@ func Classify(a Answer, now time.Time) push.Verdict {
 // maxReason keeps a stranger's text out of our rows.
 const maxReason = 64
 
+// reasons is what each of Apple's words means; the package documentation has the
+// same table.
+var reasons = map[string]push.Class{
+	apns2.ReasonBadCollapseID:      push.Bug,
+	apns2.ReasonBadExpirationDate:  push.Bug,
+	apns2.ReasonBadMessageID:       push.Bug,
+	apns2.ReasonBadPriority:        push.Bug,
+	apns2.ReasonBadTopic:           push.Bug,
+	apns2.ReasonMissingTopic:       push.Bug,
+	apns2.ReasonMissingDeviceToken: push.Bug,
+	apns2.ReasonPayloadEmpty:       push.Bug,
+	apns2.ReasonInvalidPushType:    push.Bug,
+	apns2.ReasonDuplicateHeaders:   push.Bug,
+	apns2.ReasonBadPath:            push.Bug,
+	apns2.ReasonMethodNotAllowed:   push.Bug,
+	apns2.ReasonPayloadTooLarge:    push.Bug,
+
+	apns2.ReasonIdleTimeout:         push.Backoff,
+	apns2.ReasonInternalServerError: push.Backoff,
+	apns2.ReasonServiceUnavailable:  push.Backoff,
+	apns2.ReasonShutdown:            push.Backoff,
+
+	apns2.ReasonBadDeviceToken:         push.Suspect,
+	apns2.ReasonDeviceTokenNotForTopic: push.Suspect,
+
+	apns2.ReasonTopicDisallowed:           push.Cred,
+	apns2.ReasonInvalidProviderToken:      push.Cred,
+	apns2.ReasonMissingProviderToken:      push.Cred,
+	apns2.ReasonBadCertificate:            push.Cred,
+	apns2.ReasonBadCertificateEnvironment: push.Cred,
+	apns2.ReasonForbidden:                 push.Cred,
+	apns2.ReasonExpiredProviderToken:      push.Cred,
+	reasonUnrelatedKey:                    push.Cred,
+	reasonBadEnvironmentKey:               push.Cred,
+	reasonBadEnvironmentKeyID:             push.Cred,
+
+	apns2.ReasonUnregistered: push.Dead,
+	apns2.ReasonExpiredToken: push.Dead,
+
+	apns2.ReasonTooManyProviderTokenUpdates: push.SlowAll,
+	apns2.ReasonTooManyRequests:             push.SlowDevice,
+}
+
 func classifyReason(status int, reason string) push.Class {
-	switch reason {
-	case apns2.ReasonBadCollapseID, apns2.ReasonBadExpirationDate, apns2.ReasonBadMessageID,
-		apns2.ReasonBadPriority, apns2.ReasonBadTopic, apns2.ReasonMissingTopic,
-		apns2.ReasonMissingDeviceToken, apns2.ReasonPayloadEmpty, apns2.ReasonInvalidPushType,
-		apns2.ReasonDuplicateHeaders, apns2.ReasonBadPath, apns2.ReasonMethodNotAllowed,
-		apns2.ReasonPayloadTooLarge:
-		return push.Bug
-	case apns2.ReasonIdleTimeout, apns2.ReasonInternalServerError, apns2.ReasonServiceUnavailable,
-		apns2.ReasonShutdown:
-		return push.Backoff
-	case apns2.ReasonBadDeviceToken, apns2.ReasonDeviceTokenNotForTopic:
-		return push.Suspect
-	case apns2.ReasonTopicDisallowed, apns2.ReasonInvalidProviderToken, apns2.ReasonMissingProviderToken,
-		apns2.ReasonBadCertificate, apns2.ReasonBadCertificateEnvironment, apns2.ReasonForbidden,
-		apns2.ReasonExpiredProviderToken,
-		reasonUnrelatedKey, reasonBadEnvironmentKey, reasonBadEnvironmentKeyID:
-		return push.Cred
-	case apns2.ReasonUnregistered, apns2.ReasonExpiredToken:
-		return push.Dead
-	case apns2.ReasonTooManyProviderTokenUpdates:
-		return push.SlowAll
-	case apns2.ReasonTooManyRequests:
-		return push.SlowDevice
-	default:
-		return classifyStatus(status)
+	if class, known := reasons[reason]; known {
+		return class
 	}
+	return classifyStatus(status)
 }
 
 // classifyStatus judges an answer whose reason is missing or new. A 410 without

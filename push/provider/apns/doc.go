@@ -12,4 +12,30 @@
 // a 410, and signs with one token for all connections. Apple tracks provider
 // tokens per connection, so here a token and its connections live and end
 // together: no connection ever sees two tokens.
+//
+// # What an answer means
+//
+// Package push says what each class leads to.
+//
+//	class        reasons
+//	bug          BadCollapseId BadExpirationDate BadMessageId BadPriority BadTopic
+//	             MissingTopic MissingDeviceToken PayloadEmpty InvalidPushType
+//	             DuplicateHeaders BadPath MethodNotAllowed PayloadTooLarge
+//	backoff      IdleTimeout InternalServerError ServiceUnavailable Shutdown
+//	suspect      BadDeviceToken DeviceTokenNotForTopic
+//	cred         TopicDisallowed InvalidProviderToken MissingProviderToken
+//	             BadCertificate BadCertificateEnvironment Forbidden
+//	             ExpiredProviderToken UnrelatedKeyIdInToken
+//	             BadEnvironmentKeyInToken BadEnvironmentKeyIdInToken
+//	dead         Unregistered ExpiredToken
+//	slow_all     TooManyProviderTokenUpdates
+//	slow_device  TooManyRequests
+//
+// Dead needs the time that Apple gives; without it, it is suspect. After
+// ExpiredProviderToken the attempt is made once more with a new token on a new
+// connection, and after InternalServerError and TooManyProviderTokenUpdates the
+// connection is replaced. A reason that is not listed is judged by its status:
+// 401 and 403 cred, 410 suspect, 429 slow_device, any other 4xx bug, the rest
+// backoff. Without an answer, a request that went out is ambiguous and any other
+// backoff.
 package apns
