@@ -133,48 +133,46 @@ func parseFailure(body []byte) failure {
 	return e
 }
 
-func (e failure) class(status int) push.Class {
-	switch {
-	case status == http.StatusBadRequest:
-		return e.badRequest()
-	case status == http.StatusUnauthorized:
-		return push.Cred
-	case status == http.StatusForbidden:
-		if e.code == codeSenderMismatch {
-			return push.Suspect
-		}
-		return push.Cred
-	case status == http.StatusNotFound:
-		if e.code == codeUnregistered {
-			return push.Dead
-		}
-		// The project is not there or may not send: that says nothing about a
-		// device.
-		return push.Cred
-	case status == http.StatusTooManyRequests:
-		if e.device {
-			return push.SlowDevice
-		}
-		return push.SlowAll
-	case status == http.StatusRequestTimeout || status < 400 || status >= 500:
-		return push.Backoff
-	default:
-		return push.Bug
-	}
+// rule is one row of the table in the package documentation.
+type rule struct {
+	answer string
+	class  push.Class
+	holds  func(status int, e failure) bool
 }
 
-// badRequest is nearly always our mistake. Only where FCM itself speaks of the
-// address, and of nothing else, is the address under suspicion.
-func (e failure) badRequest() push.Class {
-	switch {
-	case e.code == codeUnregistered:
-		return push.Suspect
-	case e.code == codeInvalidArgument && e.namesToken && e.otherFields == 0:
-		return push.Suspect
-	default:
-		return push.Bug
-	}
+// rules judge an answer that is no success; the first that holds decides. A 400
+// is nearly always our mistake: only where FCM itself speaks of the address, and
+// of nothing else, is the address under suspicion. A 404 without FCM's own word
+// says that the project is not there or may not send, and nothing about a device.
+var rules = []rule{
+	{"404 UNREGISTERED", push.Dead, func(s int, e failure) bool { return s == http.StatusNotFound && e.code == codeUnregistered }},
+	{"404", push.Cred, func(s int, _ failure) bool { return s == http.StatusNotFound }},
+	{"400 UNREGISTERED", push.Suspect, func(s int, e failure) bool { return s == http.StatusBadRequest && e.code == codeUnregistered }},
+	{"400 INVALID_ARGUMENT about the address alone", push.Suspect, func(s int, e failure) bool {
+		return s == http.StatusBadRequest && e.code == codeInvalidArgument && e.namesToken && e.otherFields == 0
+	}},
+	{"400", push.Bug, func(s int, _ failure) bool { return s == http.StatusBadRequest }},
+	{"401 THIRD_PARTY_AUTH_ERROR", push.Cred, func(s int, e failure) bool { return s == http.StatusUnauthorized && e.foreignKey() }},
+	{"401", push.Cred, func(s int, _ failure) bool { return s == http.StatusUnauthorized }},
+	{"403 SENDER_ID_MISMATCH", push.Suspect, func(s int, e failure) bool { return s == http.StatusForbidden && e.code == codeSenderMismatch }},
+	{"403", push.Cred, func(s int, _ failure) bool { return s == http.StatusForbidden }},
+	{"429 of one device", push.SlowDevice, func(s int, e failure) bool { return s == http.StatusTooManyRequests && e.device }},
+	{"429", push.SlowAll, func(s int, _ failure) bool { return s == http.StatusTooManyRequests }},
+	{"408, 5xx, redirect", push.Backoff, func(s int, _ failure) bool { return s == http.StatusRequestTimeout || s < 400 || s >= 500 }},
+	{"other 4xx", push.Bug, func(int, failure) bool { return true }},
 }
+
+func (e failure) class(status int) push.Class {
+	for _, r := range rules {
+		if r.holds(status, e) {
+			return r.class
+		}
+	}
+	return push.Bug // the last rule holds for all
+}
+
+// foreignKey: a key of Apple's that Firebase holds was refused.
+func (e failure) foreignKey() bool { return e.code == codeThirdPartyAuth || e.code == codeAPNsAuth }
 
 func (e failure) reason(status int) string {
 	switch {
