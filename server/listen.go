@@ -59,7 +59,7 @@ func NewHTTP(base context.Context, secure bool, handler http.Handler) *http.Serv
 			MaxConcurrentStreams: streams, SendPingTimeout: pingAfter, PingTimeout: pingTimeout,
 			WriteByteTimeout: 2 * readTimeout,
 		},
-		TLSConfig:   &tls.Config{MinVersion: tls.VersionTLS12},
+		TLSConfig:   &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}},
 		BaseContext: func(net.Listener) context.Context { return base },
 		// Its lines hold addresses of callers.
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo),

@@ -134,7 +134,10 @@ func (s *Server) listen(ctx context.Context, mux http.Handler) error {
 	var base context.Context
 	base, s.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.http = NewHTTP(base, s.cfg.TLS(), http.MaxBytesHandler(guard(mux, s.url), rpc.BodyBytes))
-	s.http.TLSConfig.Certificates = s.certificates
+	if s.cfg.TLS() {
+		s.http.TLSConfig.Certificates = s.certificates
+		s.port = shakeHands(s.port, s.http.TLSConfig)
+	}
 	s.unused = newUnused()
 	s.http.ConnState = s.unused.observe
 	if s.socket, err = admin.Listen(ctx, s.cfg.Socket()); err != nil {
@@ -205,7 +208,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 func (s *Server) serve(ctx context.Context) error {
 	failed := make(chan error, 2)
 	var serving sync.WaitGroup
-	serving.Go(func() { failed <- s.servePort() })
+	serving.Go(func() { failed <- s.http.Serve(s.port) })
 	serving.Go(func() { failed <- s.admin.Serve(s.socket) })
 	s.log.InfoContext(ctx, "serving", slog.String("listen", s.port.Addr().String()))
 	var err error
@@ -241,13 +244,6 @@ func (s *Server) goAway(ctx context.Context) {
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 	defer cancel()
 	_ = s.app.GoAway(within)
-}
-
-func (s *Server) servePort() error {
-	if s.cfg.TLS() {
-		return s.http.ServeTLS(s.port, "", "") // the pair is loaded already
-	}
-	return s.http.Serve(s.port)
 }
 
 // printClaim shows the way in to whoever started a server without an owner. It
