@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,6 +37,30 @@ type pipes struct {
 	conns chan net.Conn
 	done  chan struct{}
 	once  sync.Once
+	// silent: something between takes what the server sends and hands on
+	// nothing, in neither direction.
+	silent atomic.Bool
+}
+
+// swallowed is a connection that may fall silent.
+type swallowed struct {
+	net.Conn
+	by *pipes
+}
+
+func (s swallowed) Read(b []byte) (int, error) {
+	n, err := s.Conn.Read(b)
+	for err == nil && s.by.silent.Load() {
+		n, err = s.Conn.Read(b)
+	}
+	return n, err
+}
+
+func (s swallowed) Write(b []byte) (int, error) {
+	if s.by.silent.Load() {
+		return len(b), nil
+	}
+	return s.Conn.Write(b)
 }
 
 func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), done: make(chan struct{})} }
@@ -59,7 +84,7 @@ func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)
 func (p *pipes) dial(context.Context, string, string) (net.Conn, error) {
 	ours, theirs := net.Pipe()
 	select {
-	case p.conns <- theirs:
+	case p.conns <- swallowed{theirs, p}:
 		return ours, nil
 	case <-p.done:
 		return nil, net.ErrClosed
@@ -74,6 +99,7 @@ type bubbled struct {
 	agent policy.Principal
 	work  app.Held
 	sync  beckonv1connect.SyncServiceClient
+	port  *pipes
 	// at is where everything since the beginning is changes.
 	at []*v1.At
 }
@@ -90,6 +116,7 @@ func newBubbled(t *testing.T, choose func(*http.Protocols)) *bubbled {
 	rpc.Mount(mux, s.rpc)
 	base, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	hs, port := NewHTTP(base, false, mux), newPipes()
+	b.port = port
 	served := make(chan error, 1)
 	go func() { served <- hs.Serve(port) }()
 	protocols := new(http.Protocols)
@@ -202,6 +229,33 @@ func TestWatch_OutlivesEveryTimeout(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Where something between acknowledges for a peer that is gone, TCP is content
+// with it. Pings go to the peer itself.
+func TestWatch_ASilentPeerIsPinged(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubbled(t, plainProtocols()["h2c"])
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		stream, err := b.sync.Watch(ctx, &v1.WatchRequest{At: b.at})
+		must(t, err)
+		_, err = stream.Receive()
+		must(t, err)
+		synctest.Wait()
+		b.port.silent.Store(true)
+		time.Sleep(pingAfter + pingTimeout - time.Second)
+		synctest.Wait()
+		if n := b.app.OpenStreams(); n != 1 {
+			t.Fatal("ended before its time")
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if n := b.app.OpenStreams(); n != 0 {
+			t.Errorf("a peer that answers no ping holds the stream")
+		}
+	})
 }
 
 // mercure#805: a reader who stops reading holds a stream for the time of one

@@ -84,6 +84,7 @@ type App struct {
 	attempts *attempts
 	screens  *screens
 	streams  *streams
+	pages    *pages
 	started  time.Time
 }
 
@@ -110,7 +111,7 @@ func New(cfg Config) *App {
 		clock: cfg.Clock, random: cfg.Random, wakePush: cfg.WakePush, pushPaused: cfg.PushPaused,
 		stamps: changelog.NewCodec(cfg.Keys.Stamp.Reveal()),
 		hub:    feed.NewHub(), queue: feed.NewQueue(), attempts: newAttempts(), screens: newScreens(),
-		streams: newStreams(cfg.Limits), started: cfg.Clock(),
+		streams: newStreams(cfg.Limits), pages: newPages(), started: cfg.Clock(),
 	}
 }
 

@@ -31,6 +31,9 @@ type Delta struct {
 	Page  changelog.Page
 	// Next and AsOf are the page's positions, sealed.
 	Next, AsOf []byte
+	// Made is one for all deltas with this content; nothing of them may be
+	// changed.
+	Made *Made
 }
 
 // Pull reads what changed since the given cursors, in one snapshot; with a wait
@@ -65,7 +68,7 @@ func (a *App) pull(ctx context.Context, p policy.Principal, c Pull) ([]Delta, er
 		}
 		left := pageBytes(c.MaxBytes)
 		for i, at := range c.At {
-			d, err := a.delta(tx, at, left)
+			d, err := a.look(tx, at, left)
 			if err != nil {
 				return err
 			}
@@ -83,15 +86,20 @@ func (a *App) pull(ctx context.Context, p policy.Principal, c Pull) ([]Delta, er
 	return deltas, nil
 }
 
-func (a *App) delta(tx *store.Read, at At, maxBytes int) (Delta, error) {
-	d := Delta{Scope: at.Scope}
-	if err := scopeExists(tx, at.Scope); err != nil {
-		if errors.Is(err, store.ErrNotFound) {
-			d.Reset = changelog.Forbidden
-			return d, nil
-		}
-		return d, err
+// look finds what is new in one scope.
+func (a *App) look(tx *store.Read, at At, maxBytes int) (Delta, error) {
+	err := scopeExists(tx, at.Scope)
+	if errors.Is(err, store.ErrNotFound) {
+		return Delta{Scope: at.Scope, Reset: changelog.Forbidden, Made: &Made{}}, nil
 	}
+	if err != nil {
+		return Delta{}, err
+	}
+	return a.shared(tx, at, maxBytes)
+}
+
+func (a *App) delta(tx *store.Read, at At, history changelog.History, maxBytes int) (Delta, error) {
+	d := Delta{Scope: at.Scope, Made: &Made{}}
 	cursor, err := a.stamps.OpenCursor(tx.Account(), at.Scope, at.Cursor)
 	if err != nil {
 		d.Reset = resetFor(err)
@@ -101,10 +109,6 @@ func (a *App) delta(tx *store.Read, at At, maxBytes int) (Delta, error) {
 	if err != nil {
 		d.Reset = resetFor(err)
 		return d, nil
-	}
-	history, err := tx.History(at.Scope)
-	if err != nil {
-		return d, err
 	}
 	if d.Reset = changelog.Judge(history, cursor, horizon); d.Reset != changelog.NoReset {
 		return d, nil

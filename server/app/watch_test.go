@@ -418,7 +418,7 @@ func TestWatch_JudgesLikePull(t *testing.T) {
 					told = append(told, f.delta)
 				}
 			}
-			if diff := cmp.Diff(deltas, told, cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(deltas, told, cmpopts.EquateEmpty(), sameContent()); diff != "" {
 				t.Errorf("%s (-pull +watch):\n%s", name, diff)
 			}
 			w.stop()

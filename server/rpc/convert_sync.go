@@ -44,7 +44,21 @@ func atIn(at []*v1.At) ([]app.At, error) {
 	return out, nil
 }
 
+// deltaOut gives the one message for all deltas with this content; nobody may
+// change it.
 func deltaOut(d app.Delta) (*v1.Delta, error) {
+	made, err := d.Made.Do(func() (any, error) { return makeDelta(d) })
+	if err != nil {
+		return nil, err
+	}
+	out, ok := made.(*v1.Delta)
+	if !ok {
+		return nil, fmt.Errorf("rpc: a delta was made into %T", made)
+	}
+	return out, nil
+}
+
+func makeDelta(d app.Delta) (*v1.Delta, error) {
 	out := &v1.Delta{Scope: scopeOfSyncOut(d.Scope)}
 	if d.Reset != changelog.NoReset {
 		out.Result = &v1.Delta_Reset_{Reset_: &v1.Reset{Reason: resetOut(d.Reset)}}

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,13 +71,18 @@ func (s syncService) Watch(ctx context.Context, r *v1.WatchRequest, stream becko
 	return s.app.Watch(ctx, principalOf(ctx), app.Watch{At: at, MaxBytes: bytesIn(r.GetMaxBytes())}, f)
 }
 
-// frames sends the frames of one stream, each under a deadline of its own.
+// frames sends the frames of one stream, each in a time of its own.
 type frames struct {
 	ctx    context.Context
 	stream beckonv1connect.SyncServiceWatchServerStream
 	// deadline is nil in process, where nothing is buffered and the context
 	// frees a send.
 	deadline *http.ResponseController
+
+	// late ends a frame that takes too long. A timer costs far less than a
+	// deadline, which HTTP/2 hands to the goroutine of the connection and back
+	// for each frame that is sent in time.
+	late *time.Timer
 
 	mu sync.Mutex
 	// ending: the deadline is that of the whole stream now and stays.
@@ -138,12 +144,12 @@ func (f *frames) end(within time.Duration) {
 	}
 }
 
-// allow gives the next frame its time; the zero time is no limit.
-func (f *frames) allow(until time.Time) {
+// expire fails a frame that nobody reads.
+func (f *frames) expire() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.ending {
-		f.setDeadline(until)
+		f.setDeadline(time.Now())
 	}
 }
 
@@ -154,23 +160,35 @@ func (f *frames) setDeadline(to time.Time) {
 	}
 }
 
+// begin gives the next frame its time.
+func (f *frames) begin() {
+	switch {
+	case f.deadline == nil:
+	case f.late == nil:
+		f.late = time.AfterFunc(frameTime, f.expire)
+	default:
+		f.late.Reset(frameTime)
+	}
+}
+
 func (f *frames) send(m *v1.WatchResponse) error {
-	began := time.Now()
-	f.allow(began.Add(frameTime))
+	f.begin()
 	err := f.stream.Send(m)
+	inTime := f.late == nil || f.late.Stop()
 	if err == nil {
 		// A flush that failed shows only here.
 		err = f.ctx.Err()
 	}
-	if err != nil {
-		if f.deadline != nil && (errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) >= frameTime) {
-			return fmt.Errorf("%w: %w", errStalled, err)
-		}
+	switch {
+	case !inTime:
+		return fmt.Errorf("%w: %w", errStalled, cmp.Or(err, os.ErrDeadlineExceeded))
+	case err == nil:
+		return nil
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return fmt.Errorf("%w: %w", errStalled, err)
+	default:
 		return fmt.Errorf("%w: %w", context.Canceled, err) // the connection is gone
 	}
-	// HTTP/2 would reset an idle stream at a deadline that has passed.
-	f.allow(time.Time{})
-	return nil
 }
 
 func atOut(at app.At) *v1.At {
