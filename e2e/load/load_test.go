@@ -12,11 +12,18 @@ import (
 	"github.com/beckon-dev/beckon/e2e/load"
 )
 
-// TestMain is the emulator where this program was started as one.
+// TestMain is the emulator or a crowd where this program was started as one.
 func TestMain(m *testing.M) {
 	if phones := os.Getenv(load.ChildVariable); phones != "" {
 		if err := child(phones); err != nil {
 			fmt.Fprintln(os.Stderr, "emulator:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	if os.Getenv(load.CrowdVariable) != "" {
+		if err := load.Crowd(context.Background(), os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, "crowd:", err)
 			os.Exit(1)
 		}
 		os.Exit(0)

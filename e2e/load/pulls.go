@@ -138,6 +138,9 @@ func (w *watching) follow(ctx context.Context, caller services, account int, fir
 	}
 }
 
+// errNoThread: a page without the thread that changed.
+var errNoThread = errors.New("a page without the thread that changed")
+
 // unreadIn reads the one thread header of a page.
 func unreadIn(changes *v1.Changes) (int, error) {
 	for _, e := range changes.GetPut() {
@@ -150,7 +153,7 @@ func unreadIn(changes *v1.Changes) (int, error) {
 		}
 		return int(header.GetUnread()), nil
 	}
-	return 0, errors.New("a page without the thread that changed")
+	return 0, errNoThread
 }
 
 // change lets the agent say something in one account after the other and takes

@@ -22,6 +22,8 @@ type Result struct {
 	// what they cost the disk a second.
 	PerCommit, Commits, Syncs float64
 	RssAnonMB                 float64
+	// PerGiB is how many fit into a GiB of the server's memory.
+	PerGiB float64
 }
 
 // Median takes the middle of each number for itself. Rounds is not empty.
@@ -36,6 +38,7 @@ func Median(rounds []Result) Result {
 		Commits:   middle(rounds, func(r Result) float64 { return r.Commits }),
 		Syncs:     middle(rounds, func(r Result) float64 { return r.Syncs }),
 		RssAnonMB: middle(rounds, func(r Result) float64 { return r.RssAnonMB }),
+		PerGiB:    middle(rounds, func(r Result) float64 { return r.PerGiB }),
 	}
 }
 
@@ -62,14 +65,14 @@ func Percentile(all []time.Duration, share float64) time.Duration {
 // WriteTable prints results as Markdown, as they stand in the README.
 func WriteTable(w io.Writer, m Machine, rounds int, results []Result) error {
 	var b strings.Builder
-	b.WriteString("\n| what | a second | p50 | p99 | CPU each | CPU each, emulator | commands per commit | commits/s | fsyncs/s | RssAnon |\n")
-	b.WriteString("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n")
+	b.WriteString("\n| what | a second | p50 | p99 | CPU each | CPU each, emulator | commands per commit | commits/s | fsyncs/s | RssAnon | per GiB |\n")
+	b.WriteString("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n")
 	for _, r := range results {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", r.What,
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", r.What,
 			number(r.Rate, "%.0f"), millis(r.P50), millis(r.P99), micros(r.CPU), micros(r.Other),
-			number(r.PerCommit, "%.1f"), number(r.Commits, "%.0f"), number(r.Syncs, "%.0f"), number(r.RssAnonMB, "%.0f MB"))
+			number(r.PerCommit, "%.1f"), number(r.Commits, "%.0f"), number(r.Syncs, "%.0f"), number(r.RssAnonMB, "%.0f MB"), number(r.PerGiB, "%.0f"))
 	}
-	b.WriteString("\nCPU and RssAnon are of the server's process; for answers and long polls it holds all clients as well.\n")
+	b.WriteString("\nCPU and RssAnon are of the server's process; for answers and long polls it holds all clients as well, for streams none.\n")
 	fmt.Fprintf(&b, "Medians of %d. %s.\n\n", rounds, m)
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -56,7 +56,7 @@ func TestWriteTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"| pushes | 6000 | – | – | 180 µs | – | 1.2 | – | – | – |\n", "| answers | – | – | 1.50 ms |", "Medians of 3. 2 cores (a CPU)",
+		"| pushes | 6000 | – | – | 180 µs | – | 1.2 | – | – | – | – |\n", "| answers | – | – | 1.50 ms |", "Medians of 3. 2 cores (a CPU)",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())

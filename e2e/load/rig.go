@@ -63,19 +63,31 @@ type rig struct {
 	app    *app.App
 	// stop ends a running server and waits for it.
 	stop func() error
+	// empty is the memory of the server before its clients came, in MB.
+	empty float64
 }
 
 // phones is the emulator the server sends to; nil sends nothing.
 func openRig(ctx context.Context, folder string, phones *emulator, senders int) (*rig, error) {
-	cfg := server.Config{Config: config.Default(folder)}
-	cfg.Listen, cfg.Config.Limits = "127.0.0.1:0", "bench"
+	cfg := rigConfig(folder)
 	if phones != nil {
 		if err := usePhones(&cfg.APNs, folder, phones); err != nil {
 			return nil, err
 		}
 		cfg.APNs.Senders = senders
 	}
-	bolt, err := boltstore.Open(folder, boltstore.Options{})
+	return openRigWith(ctx, cfg)
+}
+
+func rigConfig(folder string) server.Config {
+	cfg := server.Config{Config: config.Default(folder)}
+	cfg.Listen, cfg.Config.Limits = "127.0.0.1:0", "bench"
+	return cfg
+}
+
+// openRigWith opens the server that cfg describes on the embedded database.
+func openRigWith(ctx context.Context, cfg server.Config) (*rig, error) {
+	bolt, err := boltstore.Open(cfg.Data, boltstore.Options{})
 	if err != nil {
 		return nil, err
 	}
