@@ -24,12 +24,13 @@
 //	slow_all     retry         1m     yes     ok       rests 1m
 //	cred         pending       30s    no      ok       rests 10s
 //	dead         dead_address  -      yes     dead     runs
-//	suspect      rejected      -      yes     suspect  runs
+//	suspect      suspect       -      yes     suspect  runs
 //	bug          rejected      -      yes     ok       runs
 //
 // Dead is believed only about the registration that was sent to. Suspect is
 // tried in the vendor's other environment first, where there is one, and what
-// worked is remembered. Unsure means that the device may show it already: it is
-// sent again under the same identity. A resting lane sends nothing, then one
+// worked is remembered; where other addresses prove that the fault is not ours,
+// the worker makes it dead. Unsure means that the device may show it already: it
+// is sent again under the same identity. A resting lane sends nothing, then one
 // push as a probe; it rests for longer each time that is refused.
 package push
