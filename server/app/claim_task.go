@@ -229,7 +229,7 @@ func (a *App) signalViews(tx *store.Read, id string, above uint64) ([]SignalView
 	size := 0
 	for _, sig := range signals {
 		view := SignalView{Signal: sig}
-		size += len(sig.Text)
+		size += len(sig.Text) + len(sig.Data)
 		if sig.Decision != "" {
 			d, err := tx.Decision(sig.Decision)
 			if err != nil {

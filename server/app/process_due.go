@@ -3,6 +3,9 @@ package app
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/beckon-dev/beckon/server/store"
@@ -23,29 +26,78 @@ func (a *App) ProcessDue(ctx context.Context) (next time.Time, err error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	var failed error
-	for _, d := range due {
-		if err := a.processDue(ctx, d); err != nil {
-			failed = errors.Join(failed, err)
-		}
-	}
+	failed := a.eachAccount(due, func(of []store.Due) error { return a.processAccount(ctx, of) })
 	next, err = a.store.NextDue(ctx)
 	return next, errors.Join(failed, err)
 }
 
-func (a *App) processDue(ctx context.Context, d store.Due) error {
-	return a.update(ctx, d.Account, func(tx *store.Tx) error {
-		switch d.Kind {
-		case store.DueLease:
-			return a.loseLease(tx, d.ID)
-		case store.DueWait:
-			return a.wakeWaiting(tx, d.ID)
-		case store.DueDecision:
-			return a.expireDecision(tx, d.ID)
-		default:
-			return nil
+// eachAccount runs fn over what is due, account by account, some of them at the
+// same time, and waits for all: a million timers must not come one commit after
+// the other.
+func (a *App) eachAccount(due []store.Due, fn func([]store.Due) error) error {
+	slices.SortStableFunc(due, func(x, y store.Due) int { return strings.Compare(x.Account, y.Account) })
+	var (
+		running sync.WaitGroup
+		mu      sync.Mutex
+		failed  error
+	)
+	free := make(chan struct{}, max(a.limits.DueAtOnce, 1))
+	for len(due) > 0 {
+		n := 1
+		for n < len(due) && due[n].Account == due[0].Account {
+			n++
 		}
+		of := due[:n]
+		due = due[n:]
+		free <- struct{}{}
+		running.Go(func() {
+			defer func() { <-free }()
+			if err := fn(of); err != nil {
+				mu.Lock()
+				failed = errors.Join(failed, err)
+				mu.Unlock()
+			}
+		})
+	}
+	running.Wait()
+	return failed
+}
+
+// processAccount does what is due in one account, in one commit; if something
+// of it fails, each alone, so that it does not hold up the rest.
+func (a *App) processAccount(ctx context.Context, due []store.Due) error {
+	err := a.update(ctx, due[0].Account, func(tx *store.Tx) error {
+		for _, d := range due {
+			if err := a.processDue(tx, d); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
+	if err == nil || len(due) == 1 {
+		return err
+	}
+	var failed error
+	for _, d := range due {
+		failed = errors.Join(failed, a.update(ctx, d.Account, func(tx *store.Tx) error { return a.processDue(tx, d) }))
+	}
+	return failed
+}
+
+func (a *App) processDue(tx *store.Tx, d store.Due) error {
+	switch d.Kind {
+	case store.DueLease:
+		return a.loseLease(tx, d.ID)
+	case store.DueWait:
+		return a.wakeWaiting(tx, d.ID)
+	case store.DueDecision:
+		return a.expireDecision(tx, d.ID)
+	case store.DueTimer:
+		id, key := d.TimerOf()
+		return a.fireTimer(tx, id, key)
+	default:
+		return nil
+	}
 }
 
 // loseLease ends a lease that nobody extended. After a start every lease lasts

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"errors"
 	"time"
 
 	"github.com/beckon-dev/beckon/push/plan"
@@ -73,6 +74,9 @@ func (a *App) endTask(tx *store.Tx, s task.State, why string) (task.State, error
 		if _, err := a.stepDecision(tx, d, decision.VoidGrants{}, actorServer); err != nil {
 			return s, err
 		}
+	}
+	if err := dropTimers(tx, s.ID); err != nil {
+		return s, err
 	}
 	th, err := tx.Thread(s.Thread)
 	if err != nil {
@@ -199,23 +203,31 @@ func (a *App) signal(tx *store.Tx, s task.State, sig task.Signal) (task.State, e
 	if err := tx.PutTask(s, false); err != nil {
 		return s, err
 	}
-	satisfied, err := a.satisfied(tx.Read, s.Wait)
+	satisfied, err := a.satisfied(tx.Read, s.ID, s.Wait)
 	if err != nil {
 		return s, err
 	}
 	return a.stepTask(tx, s, task.Wake{Satisfied: satisfied, Waking: task.Waking(sig, s.Wait)})
 }
 
-// satisfied reads a wait set from its sources.
-func (a *App) satisfied(tx *store.Read, w task.Wait) (bool, error) {
+// satisfied reads a wait set of a task from its sources.
+func (a *App) satisfied(tx *store.Read, id string, w task.Wait) (bool, error) {
 	var failed error
-	ok := w.Satisfied(func(id string) bool {
-		d, err := tx.Decision(id)
-		if err != nil {
-			failed = err
-			return false
-		}
-		return d.Status != decision.Pending
+	ok := w.Satisfied(task.Sources{
+		Closed: func(asked string) bool {
+			d, err := tx.Decision(asked)
+			failed = errors.Join(failed, err)
+			return err == nil && d.Status != decision.Pending
+		},
+		Fired: func(key string) bool {
+			// One that was cancelled is not there any more and will never fire.
+			t, err := tx.Timer(id, key)
+			if errors.Is(err, store.ErrNotFound) {
+				return false
+			}
+			failed = errors.Join(failed, err)
+			return err == nil && t.Fired()
+		},
 	}, tx.Now())
 	return ok, failed
 }

@@ -20,8 +20,8 @@ type YieldTask struct {
 // sleep, in one commit. Where the wait is satisfied already, or a waking signal
 // is not acknowledged, the task is READY at once. A repeat under the same lease
 // is answered alike. Errors: task.ErrLeaseLost, task.ErrEmptyWait,
-// *task.CheckpointConflictError, *FieldError for a decision that is not this
-// task's, store.ErrNotFound.
+// *task.CheckpointConflictError, *FieldError for a decision or a timer that is
+// not this task's, store.ErrNotFound.
 func (a *App) YieldTask(ctx context.Context, p policy.Principal, c YieldTask) (task.Phase, error) {
 	var phase task.Phase
 	err := a.work(ctx, p, c.Held, func(tx *store.Tx, s task.State, lease string) error {
@@ -29,7 +29,7 @@ func (a *App) YieldTask(ctx context.Context, p policy.Principal, c YieldTask) (t
 			phase = s.Ended.Phase
 			return nil
 		}
-		if err := ownDecisions(tx.Read, s, c.Wait); err != nil {
+		if err := ownMembers(tx.Read, s, c.Wait); err != nil {
 			return err
 		}
 		var err error
@@ -43,7 +43,7 @@ func (a *App) YieldTask(ctx context.Context, p policy.Principal, c YieldTask) (t
 			if err := a.acknowledge(tx, s, c.Ack); err != nil {
 				return err
 			}
-			if yield.Satisfied, err = a.satisfied(tx.Read, c.Wait); err != nil {
+			if yield.Satisfied, err = a.satisfied(tx.Read, s.ID, c.Wait); err != nil {
 				return err
 			}
 			if yield.Unacked, err = a.unacked(tx.Read, s.ID, c.Wait); err != nil {
@@ -57,12 +57,17 @@ func (a *App) YieldTask(ctx context.Context, p policy.Principal, c YieldTask) (t
 	return phase, err
 }
 
-// ownDecisions: a task waits for its own questions only.
-func ownDecisions(tx *store.Read, s task.State, w task.Wait) error {
+// ownMembers: a task waits for its own questions and timers only.
+func ownMembers(tx *store.Read, s task.State, w task.Wait) error {
 	for _, id := range w.Decisions {
 		d, err := tx.Decision(id)
-		if err != nil || d.Task != s.ID {
+		if err != nil || d.Task != s.ID || d.Kind.OfServer() {
 			return &FieldError{Field: "wait.decision_ids", Reason: "UNKNOWN_DECISION"}
+		}
+	}
+	for _, key := range w.Timers {
+		if _, err := tx.Timer(s.ID, key); err != nil {
+			return &FieldError{Field: "wait.timers", Reason: "UNKNOWN_TIMER"}
 		}
 	}
 	return nil

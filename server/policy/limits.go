@@ -9,6 +9,7 @@ type Limits struct {
 	OpenTasks            int
 	OpenDecisions        int
 	OpenDecisionsPerTask int
+	TimersPerTask        int
 	Agents               int
 	Installations        int
 	AddressesPerDevice   int
@@ -45,6 +46,9 @@ type Limits struct {
 	// Waits are the longest long polls.
 	PullWait, ClaimWait, DecisionWait time.Duration
 
+	// DueAtOnce is how many accounts' due work is done at a time.
+	DueAtOnce int
+
 	// Streams that may be open at a time.
 	StreamsPerDevice, StreamsPerAccount int
 	// Beat is the time between heartbeats of a stream, give or take a fifth.
@@ -59,7 +63,7 @@ type Limits struct {
 // DefaultLimits are the ones in force unless the operator says otherwise.
 func DefaultLimits() Limits {
 	return Limits{
-		OpenTasks: 1000, OpenDecisions: 200, OpenDecisionsPerTask: 20,
+		OpenTasks: 1000, OpenDecisions: 200, OpenDecisionsPerTask: 20, TimersPerTask: 100,
 		Agents: 100, Installations: 20, AddressesPerDevice: 4, PairingOffers: 3, KeysPerAgent: 2,
 		LeaseDefault: 30 * time.Second, LeaseMin: time.Second, LeaseMax: 300 * time.Second,
 		MaxAttemptsDefault: 5,
@@ -71,7 +75,8 @@ func DefaultLimits() Limits {
 		DigitTries: 2, UnlockTries: 5,
 		InstallationRate: 20, InstallationBurst: 60, AgentRate: 20, AgentBurst: 100,
 		AnonymousRate: 1, AnonymousBurst: 10,
-		PullWait: 25 * time.Second, ClaimWait: 60 * time.Second, DecisionWait: 60 * time.Second,
+		DueAtOnce: 16,
+		PullWait:  25 * time.Second, ClaimWait: 60 * time.Second, DecisionWait: 60 * time.Second,
 		StreamsPerDevice: 4, StreamsPerAccount: 16,
 		Beat: 25 * time.Second, StreamAgeMin: 15 * time.Minute, StreamAgeMax: 30 * time.Minute, ResumeRate: 1000,
 	}

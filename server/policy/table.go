@@ -86,6 +86,10 @@ func Table() map[string]Row {
 		v + "ThreadService/SendMessage": {Kinds: people},
 		v + "ThreadService/MarkRead":    {Kinds: people},
 
+		v + "TimerService/SetTimer":    {Kinds: workers},
+		v + "TimerService/CancelTimer": {Kinds: workers},
+		v + "TimerService/ListTimers":  {Kinds: readers},
+
 		v + "TokenService/RefreshToken": {Kinds: nobody},
 		v + "TokenService/Elevate":      {Kinds: full},
 	}

@@ -37,7 +37,7 @@ func waitSetOut(phase task.Phase, w task.Wait) *v1.WaitSet {
 	if phase != task.Waiting {
 		return nil
 	}
-	return &v1.WaitSet{Mode: v1.WaitMode(w.Mode), DecisionIds: w.Decisions, Until: timeOut(w.Until)}
+	return &v1.WaitSet{Mode: v1.WaitMode(w.Mode), DecisionIds: w.Decisions, Timers: w.Timers, Until: timeOut(w.Until)}
 }
 
 func waitSetIn(w *v1.WaitSet) (task.Wait, error) {
@@ -49,7 +49,7 @@ func waitSetIn(w *v1.WaitSet) (task.Wait, error) {
 		mode = task.Any
 	}
 	until, err := timeIn("wait.until", w.GetUntil())
-	return task.Wait{Mode: mode, Decisions: w.GetDecisionIds(), Until: until}, err
+	return task.Wait{Mode: mode, Decisions: w.GetDecisionIds(), Timers: w.GetTimers(), Until: until}, err
 }
 
 func progressOut(p task.Progress) *v1.Progress {
@@ -122,7 +122,7 @@ func claimOut(c app.Claim) *v1.Claim {
 
 func signalOut(s app.SignalView) *v1.Signal {
 	out := &v1.Signal{
-		Id: s.ID, Kind: v1.SignalKind(s.Kind), Text: s.Text, ItemId: s.Item, CreateTime: timeOut(s.Time),
+		Id: s.ID, Kind: v1.SignalKind(s.Kind), Text: s.Text, ItemId: s.Item, Timer: s.Timer, Data: s.Data, CreateTime: timeOut(s.Time),
 	}
 	if s.About != nil {
 		out.Decision = decisionOut(*s.About)

@@ -3,8 +3,10 @@ package rpc_test
 import (
 	"crypto/rand"
 	"maps"
+	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	v1 "github.com/beckon-dev/beckon/proto/gen/beckon/v1"
 	"github.com/beckon-dev/beckon/server/app"
@@ -87,6 +89,15 @@ func taskRequests(v string) map[string]request {
 		}),
 		v + "TaskService/FailTask": named(func(_ *world, _ device, s side) proto.Message {
 			return &v1.FailTaskRequest{TaskId: s.agent.task, LeaseId: s.agent.lease, Failure: &v1.TaskFailure{Code: "x"}}
+		}),
+		v + "TimerService/SetTimer": named(func(_ *world, _ device, s side) proto.Message {
+			return &v1.SetTimerRequest{TaskId: s.agent.task, LeaseId: s.agent.lease, Key: "k", When: &v1.SetTimerRequest_After{After: durationpb.New(time.Hour)}}
+		}),
+		v + "TimerService/CancelTimer": named(func(_ *world, _ device, s side) proto.Message {
+			return &v1.CancelTimerRequest{TaskId: s.agent.task, LeaseId: s.agent.lease, Key: "k"}
+		}),
+		v + "TimerService/ListTimers": named(func(_ *world, _ device, s side) proto.Message {
+			return &v1.ListTimersRequest{TaskId: s.agent.task}
 		}),
 		v + "TaskService/PauseTask": named(func(_ *world, _ device, s side) proto.Message {
 			return &v1.PauseTaskRequest{IdempotencyKey: "k", TaskId: s.agent.task}

@@ -11,6 +11,12 @@ type signalCodec struct{}
 func (signalCodec) encode(v task.Signal) ([]byte, error) { return marshal(packSignal(v)) }
 func (signalCodec) decode(b []byte) (task.Signal, error) { return unmarshal(b, unpackSignal) }
 
+// timerCodec stores what wakes a task at a time.
+type timerCodec struct{}
+
+func (timerCodec) encode(v task.Timer) ([]byte, error) { return marshal(packTimer(v)) }
+func (timerCodec) decode(b []byte) (task.Timer, error) { return unmarshal(b, unpackTimer) }
+
 // checkpointCodec stores a version of the state of a task.
 type checkpointCodec struct{}
 
@@ -26,14 +32,28 @@ func (readyCodec) decode(b []byte) (readyRow, error) { return unmarshal(b, unpac
 func packSignal(s task.Signal) *storagev1.Signal {
 	return &storagev1.Signal{
 		Id: s.ID, Kind: uint32(s.Kind), Decision: s.Decision, Item: s.Item,
-		Text: s.Text, Time: micros(s.Time),
+		Timer: s.Timer, Text: s.Text, Data: s.Data, Time: micros(s.Time),
 	}
 }
 
 func unpackSignal(m *storagev1.Signal, r *reading) task.Signal {
 	return task.Signal{
 		ID: m.GetId(), Kind: number[task.SignalKind](r, "kind", m.GetKind()), Decision: m.GetDecision(), Item: m.GetItem(),
-		Text: m.GetText(), Time: moment(m.GetTime()),
+		Timer: m.GetTimer(), Text: m.GetText(), Data: m.GetData(), Time: moment(m.GetTime()),
+	}
+}
+
+func packTimer(t task.Timer) *storagev1.Timer {
+	return &storagev1.Timer{
+		Task: t.Task, Key: t.Key, At: micros(t.At), After: t.After.Microseconds(), Data: t.Data,
+		FireTime: micros(t.FireTime), CreateTime: micros(t.CreateTime),
+	}
+}
+
+func unpackTimer(m *storagev1.Timer, r *reading) task.Timer {
+	return task.Timer{
+		Task: m.GetTask(), Key: m.GetKey(), At: moment(m.GetAt()), After: span(r, "after", m.GetAfter()), Data: m.GetData(),
+		FireTime: moment(m.GetFireTime()), CreateTime: moment(m.GetCreateTime()),
 	}
 }
 

@@ -34,7 +34,7 @@ func bodyOf[T any, C codec[T]](name string, _ entity[T, C]) Record {
 func Records() []Record {
 	return []Record{
 		rowOf(tabMeta), rowOf(tabHead), rowOf(tabAccount), rowOf(tabScope), rowOf(tabTask), rowOf(tabThread),
-		rowOf(tabSignal), rowOf(tabCheck), rowOf(tabOnce), rowOf(tabInstall), rowOf(tabFamily), rowOf(tabUnlock),
+		rowOf(tabTimer), rowOf(tabSignal), rowOf(tabCheck), rowOf(tabOnce), rowOf(tabInstall), rowOf(tabFamily), rowOf(tabUnlock),
 		rowOf(tabAgent), rowOf(tabLink), rowOf(tabKeyOf), rowOf(tabAddress), rowOf(tabSettings), rowOf(tabOutbox),
 		rowOf(tabCredential), rowOf(tabOffers), rowOf(tabRegistry), rowOf(tabPointReady),
 		bodyOf("threadheader", entThreadHeader), bodyOf("taskheader", entTaskHeader), bodyOf("decisionheader", entDecisionHeader),

@@ -88,6 +88,7 @@ func everything(tx *store.Tx, account string, now time.Time) error {
 		tx.PutDecision(decision.State{ID: "dec", Task: "tsk", Thread: "thr", Status: decision.Pending, ExpireTime: now.Add(time.Hour)}),
 		tx.PutAskedAs("tsk", "name", "dec"),
 		tx.PutDenied("tsk", decision.Digest{1, 2, 3}),
+		tx.PutTimer(task.Timer{Task: "tsk", Key: "nap", At: now.Add(time.Hour)}),
 		tx.PutSignal("tsk", task.Signal{ID: 258}),
 		tx.PutCheckpoint("tsk", store.Checkpoint{Version: 258}),
 		tx.PutOnce("agt", "Method", "key", store.Idempotent{ExpireTime: now.Add(time.Hour)}),

@@ -17,6 +17,7 @@ const (
 	DueLease    DueKind = "lease"    // a lease ends
 	DueWait     DueKind = "wait"     // a wait set's until
 	DueDecision DueKind = "decision" // a question or a grant ends
+	DueTimer    DueKind = "timer"    // a timer fires; the id is the task's and the key
 )
 
 // Due is a pointer: something of an account has to be looked at. The account's

@@ -23,6 +23,7 @@ const (
 	tabScope      rows[scopeRow, scopeCodec]            = "scope"      // account, scope
 	tabTask       rows[task.State, taskCodec]           = "task"       // account, task
 	tabThread     rows[thread.State, threadCodec]       = "thread"     // account, thread
+	tabTimer      rows[task.Timer, timerCodec]          = "timer"      // account, task, key
 	tabSignal     rows[task.Signal, signalCodec]        = "signal"     // account, task, id
 	tabCheck      rows[Checkpoint, checkpointCodec]     = "check"      // account, task, version
 	tabOnce       rows[Idempotent, idempotentCodec]     = "once"       // account, principal, method, key

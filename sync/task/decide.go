@@ -152,7 +152,7 @@ func decideUnderLease(s State, c Command, now time.Time) ([]Event, error) {
 }
 
 func decideYield(s State, c Yield) ([]Event, error) {
-	if len(c.Wait.Decisions) == 0 && c.Wait.Until.IsZero() {
+	if c.Wait.Empty() {
 		return nil, ErrEmptyWait
 	}
 	if c.Satisfied || c.Unacked {

@@ -14,6 +14,8 @@ const (
 	ApprovalRevoked SignalKind = 5
 	// ResultSentBack: the person wants another result; Text says what is missing.
 	ResultSentBack SignalKind = 6
+	// TimerFired: Timer names it, Data is what it was set with.
+	TimerFired SignalKind = 9
 )
 
 // Signal is something a task must be told. It is stored in the transaction of
@@ -23,7 +25,9 @@ type Signal struct {
 	Kind     SignalKind
 	Decision string
 	Item     string
+	Timer    string
 	Text     string
+	Data     []byte
 	Time     time.Time
 }
 
@@ -36,6 +40,10 @@ func Waking(s Signal, w Wait) bool {
 		return true
 	case DecisionClosed:
 		return !w.Names(s.Decision)
+	case TimerFired:
+		// A timer that the set names ends the sleep through the set, and one that
+		// it does not name was not waited for.
+		return false
 	case WaitTimeout:
 		// The until of a set is read from the set: a timeout that was stored for
 		// an earlier sleep must not end this one.

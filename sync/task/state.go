@@ -86,6 +86,8 @@ const (
 type Wait struct {
 	Mode      WaitMode
 	Decisions []string
+	// Timers are named by their keys.
+	Timers []string
 	// Until wakes the task whatever the members did; zero means never.
 	Until time.Time
 }
@@ -93,18 +95,39 @@ type Wait struct {
 // Names reports whether the set waits for this decision.
 func (w Wait) Names(decision string) bool { return slices.Contains(w.Decisions, decision) }
 
-// Satisfied reads the sources: closed says whether a decision is closed.
-func (w Wait) Satisfied(closed func(decision string) bool, now time.Time) bool {
+// Empty reports whether nothing would ever end this wait.
+func (w Wait) Empty() bool { return w.members() == 0 && w.Until.IsZero() }
+
+func (w Wait) members() int { return len(w.Decisions) + len(w.Timers) }
+
+// Sources tell what has happened to the members of a set.
+type Sources struct {
+	// Closed reports whether a decision is closed.
+	Closed func(decision string) bool
+	// Fired reports whether a timer has fired.
+	Fired func(timer string) bool
+}
+
+// Satisfied reads the sources.
+func (w Wait) Satisfied(from Sources, now time.Time) bool {
 	if !w.Until.IsZero() && !now.Before(w.Until) {
 		return true
 	}
-	if len(w.Decisions) == 0 {
-		return false
-	}
+	happened := count(w.Decisions, from.Closed) + count(w.Timers, from.Fired)
 	if w.Mode == All {
-		return !slices.ContainsFunc(w.Decisions, func(d string) bool { return !closed(d) })
+		return happened > 0 && happened == w.members()
 	}
-	return slices.ContainsFunc(w.Decisions, closed)
+	return happened > 0
+}
+
+func count(members []string, happened func(string) bool) int {
+	n := 0
+	for _, m := range members {
+		if happened(m) {
+			n++
+		}
+	}
+	return n
 }
 
 // Failure says why a task ended without a result.

@@ -239,7 +239,7 @@ func wellFormed(t fatal, before, s task.State) {
 	switch {
 	case (s.Phase == task.Running) != (s.Lease.ID != ""):
 		t.Fatalf("%s with lease %q", s.Phase, s.Lease.ID)
-	case (s.Phase == task.Waiting) != (len(s.Wait.Decisions) > 0 || !s.Wait.Until.IsZero()):
+	case (s.Phase == task.Waiting) != !s.Wait.Empty():
 		t.Fatalf("%s with wait %v", s.Phase, s.Wait)
 	case s.Phase.Terminal() != !s.EndTime.IsZero():
 		t.Fatalf("%s with end %v", s.Phase, s.EndTime)

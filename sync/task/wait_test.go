@@ -29,15 +29,25 @@ func TestWait_Satisfied(t *testing.T) {
 		{"until, this moment", task.Wait{Mode: task.All, Until: now}, nil, true},
 		{"until wakes whatever is open", task.Wait{Mode: task.All, Decisions: []string{"a"}, Until: past}, nil, true},
 		{"until beside an open member", task.Wait{Mode: task.All, Decisions: []string{"a"}, Until: future}, nil, false},
+		{"any, a timer", task.Wait{Mode: task.Any, Decisions: []string{"a"}, Timers: []string{"t"}}, []string{"t"}, true},
+		{"all, only the timer", task.Wait{Mode: task.All, Decisions: []string{"a"}, Timers: []string{"t"}}, []string{"t"}, false},
+		{"all, only the decision", task.Wait{Mode: task.All, Decisions: []string{"a"}, Timers: []string{"t"}}, []string{"a"}, false},
+		{"all, both kinds", task.Wait{Mode: task.All, Decisions: []string{"a"}, Timers: []string{"t"}}, []string{"a", "t"}, true},
 		{"nothing is never satisfied", task.Wait{Mode: task.All}, nil, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			if got := test.wait.Satisfied(func(d string) bool { return slices.Contains(test.closed, d) }, now); got != test.want {
+			if got := test.wait.Satisfied(having(test.closed), now); got != test.want {
 				t.Errorf("satisfied %v, want %v", got, test.want)
 			}
 		})
 	}
+}
+
+// having are sources where all of this has happened.
+func having(happened []string) task.Sources {
+	has := func(m string) bool { return slices.Contains(happened, m) }
+	return task.Sources{Closed: has, Fired: has}
 }
 
 func TestWaking(t *testing.T) {
@@ -52,6 +62,8 @@ func TestWaking(t *testing.T) {
 		{task.Signal{Kind: task.ApprovalRevoked, Decision: "named"}, true},
 		{task.Signal{Kind: task.DecisionClosed, Decision: "named"}, false},
 		{task.Signal{Kind: task.DecisionClosed, Decision: "another"}, true},
+		{task.Signal{Kind: task.ResultSentBack}, true},
+		{task.Signal{Kind: task.TimerFired, Timer: "t"}, false},
 		{task.Signal{Kind: task.WaitTimeout}, false},
 		{task.Signal{}, false},
 	} {
@@ -77,7 +89,7 @@ func TestWait_AllWakesOnce(t *testing.T) {
 		events, _ := task.Decide(s, task.Yield{Lease: held, Wait: wait}, now)
 		s = task.ApplyAll(s, events, now)
 		look := func(signal task.Signal) {
-			satisfied := s.Wait.Satisfied(func(d string) bool { return closed[d] }, now)
+			satisfied := s.Wait.Satisfied(task.Sources{Closed: func(d string) bool { return closed[d] }}, now)
 			events, _ := task.Decide(s, task.Wake{Satisfied: satisfied, Waking: task.Waking(signal, s.Wait)}, now)
 			s = task.ApplyAll(s, events, now)
 			woken += len(events)

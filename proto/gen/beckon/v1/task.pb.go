@@ -229,6 +229,9 @@ const (
 	SignalKind_SIGNAL_KIND_APPROVAL_REVOKED SignalKind = 5
 	// The person wants another result; text holds what is missing.
 	SignalKind_SIGNAL_KIND_RESULT_SENT_BACK SignalKind = 6
+	// A timer fired; timer names it, data is what it was set with. It wakes a
+	// task that waits for it, and is kept for one that does not.
+	SignalKind_SIGNAL_KIND_TIMER_FIRED SignalKind = 9
 )
 
 // Enum value maps for SignalKind.
@@ -241,6 +244,7 @@ var (
 		4: "SIGNAL_KIND_WAIT_TIMEOUT",
 		5: "SIGNAL_KIND_APPROVAL_REVOKED",
 		6: "SIGNAL_KIND_RESULT_SENT_BACK",
+		9: "SIGNAL_KIND_TIMER_FIRED",
 	}
 	SignalKind_value = map[string]int32{
 		"SIGNAL_KIND_UNSPECIFIED":      0,
@@ -250,6 +254,7 @@ var (
 		"SIGNAL_KIND_WAIT_TIMEOUT":     4,
 		"SIGNAL_KIND_APPROVAL_REVOKED": 5,
 		"SIGNAL_KIND_RESULT_SENT_BACK": 6,
+		"SIGNAL_KIND_TIMER_FIRED":      9,
 	}
 )
 
@@ -419,7 +424,10 @@ type WaitSet struct {
 	// Decisions of this task; one that is closed already counts as happened.
 	DecisionIds []string `protobuf:"bytes,2,rep,name=decision_ids,json=decisionIds,proto3" json:"decision_ids,omitempty"`
 	// Wakes the task at this time whatever the members did.
-	Until         *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=until,proto3" json:"until,omitempty"`
+	Until *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=until,proto3" json:"until,omitempty"`
+	// Keys of timers of this task; one that has fired already counts as
+	// happened.
+	Timers        []string `protobuf:"bytes,4,rep,name=timers,proto3" json:"timers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -471,6 +479,13 @@ func (x *WaitSet) GetDecisionIds() []string {
 func (x *WaitSet) GetUntil() *timestamppb.Timestamp {
 	if x != nil {
 		return x.Until
+	}
+	return nil
+}
+
+func (x *WaitSet) GetTimers() []string {
+	if x != nil {
+		return x.Timers
 	}
 	return nil
 }
@@ -1085,7 +1100,11 @@ type Signal struct {
 	// The timeline item it is about; set for MESSAGE.
 	ItemId string `protobuf:"bytes,5,opt,name=item_id,json=itemId,proto3" json:"item_id,omitempty"`
 	// When it was stored.
-	CreateTime    *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	CreateTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	// Key of the timer; set for TIMER_FIRED.
+	Timer string `protobuf:"bytes,7,opt,name=timer,proto3" json:"timer,omitempty"`
+	// What the timer was set with.
+	Data          []byte `protobuf:"bytes,8,opt,name=data,proto3" json:"data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1158,6 +1177,20 @@ func (x *Signal) GetItemId() string {
 func (x *Signal) GetCreateTime() *timestamppb.Timestamp {
 	if x != nil {
 		return x.CreateTime
+	}
+	return nil
+}
+
+func (x *Signal) GetTimer() string {
+	if x != nil {
+		return x.Timer
+	}
+	return ""
+}
+
+func (x *Signal) GetData() []byte {
+	if x != nil {
+		return x.Data
 	}
 	return nil
 }
@@ -3030,12 +3063,13 @@ const file_beckon_v1_task_proto_rawDesc = "" +
 	"\x04kind\x18\x01 \x01(\x0e2\x13.beckon.v1.HoldKindR\x04kind\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x120\n" +
-	"\x05since\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"\x99\x01\n" +
+	"\x05since\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"\xc4\x01\n" +
 	"\aWaitSet\x12'\n" +
 	"\x04mode\x18\x01 \x01(\x0e2\x13.beckon.v1.WaitModeR\x04mode\x123\n" +
 	"\fdecision_ids\x18\x02 \x03(\tB\x10\xbaH\r\x92\x01\n" +
 	"\x10\x14\"\x06r\x04\x10\x01\x18@R\vdecisionIds\x120\n" +
-	"\x05until\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"\x9e\x01\n" +
+	"\x05until\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12)\n" +
+	"\x06timers\x18\x04 \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10\x14\"\ar\x05\x10\x01\x18\x80\x01R\x06timers\"\x9e\x01\n" +
 	"\vTaskFailure\x12\x1d\n" +
 	"\x04code\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x04code\x12\x1c\n" +
 	"\x04text\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xd0\x0fR\x04text\x12\x1c\n" +
@@ -3097,7 +3131,7 @@ const file_beckon_v1_task_proto_rawDesc = "" +
 	"\x10expected_version\x18\x01 \x01(\x04R\x0fexpectedVersion\x12\x1d\n" +
 	"\x04data\x18\x02 \x01(\fB\t\xbaH\x06z\x04\x18\x80\x80@R\x04data\x12%\n" +
 	"\x0eschema_version\x18\x03 \x01(\rR\rschemaVersion\x12%\n" +
-	"\tnext_step\x18\x04 \x01(\tB\b\xbaH\x05r\x03(\xf0\x01R\bnextStep\"\xde\x01\n" +
+	"\tnext_step\x18\x04 \x01(\tB\b\xbaH\x05r\x03(\xf0\x01R\bnextStep\"\x88\x02\n" +
 	"\x06Signal\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12)\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x15.beckon.v1.SignalKindR\x04kind\x12/\n" +
@@ -3105,7 +3139,9 @@ const file_beckon_v1_task_proto_rawDesc = "" +
 	"\x04text\x18\x04 \x01(\tR\x04text\x12\x17\n" +
 	"\aitem_id\x18\x05 \x01(\tR\x06itemId\x12;\n" +
 	"\vcreate_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"createTime\"\x96\x02\n" +
+	"createTime\x12\x14\n" +
+	"\x05timer\x18\a \x01(\tR\x05timer\x12\x12\n" +
+	"\x04data\x18\b \x01(\fR\x04data\"\x96\x02\n" +
 	"\x05Claim\x12#\n" +
 	"\x04task\x18\x01 \x01(\v2\x0f.beckon.v1.TaskR\x04task\x12\x19\n" +
 	"\blease_id\x18\x02 \x01(\tR\aleaseId\x12F\n" +
@@ -3257,7 +3293,7 @@ const file_beckon_v1_task_proto_rawDesc = "" +
 	"\bWaitMode\x12\x19\n" +
 	"\x15WAIT_MODE_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rWAIT_MODE_ANY\x10\x01\x12\x11\n" +
-	"\rWAIT_MODE_ALL\x10\x02*\xe2\x01\n" +
+	"\rWAIT_MODE_ALL\x10\x02*\xff\x01\n" +
 	"\n" +
 	"SignalKind\x12\x1b\n" +
 	"\x17SIGNAL_KIND_UNSPECIFIED\x10\x00\x12\x1f\n" +
@@ -3266,7 +3302,8 @@ const file_beckon_v1_task_proto_rawDesc = "" +
 	"\x17SIGNAL_KIND_HOLD_LIFTED\x10\x03\x12\x1c\n" +
 	"\x18SIGNAL_KIND_WAIT_TIMEOUT\x10\x04\x12 \n" +
 	"\x1cSIGNAL_KIND_APPROVAL_REVOKED\x10\x05\x12 \n" +
-	"\x1cSIGNAL_KIND_RESULT_SENT_BACK\x10\x06*\x83\x01\n" +
+	"\x1cSIGNAL_KIND_RESULT_SENT_BACK\x10\x06\x12\x1b\n" +
+	"\x17SIGNAL_KIND_TIMER_FIRED\x10\t*\x83\x01\n" +
 	"\vStopOutcome\x12\x1c\n" +
 	"\x18STOP_OUTCOME_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14STOP_OUTCOME_STOPPED\x10\x01\x12\x19\n" +

@@ -464,7 +464,9 @@ type Wait struct {
 	// Ids of decisions.
 	Decisions []string `protobuf:"bytes,2,rep,name=decisions,proto3" json:"decisions,omitempty"`
 	// When it wakes in any case.
-	Until         int64 `protobuf:"varint,3,opt,name=until,proto3" json:"until,omitempty"`
+	Until int64 `protobuf:"varint,3,opt,name=until,proto3" json:"until,omitempty"`
+	// Keys of timers.
+	Timers        []string `protobuf:"bytes,4,rep,name=timers,proto3" json:"timers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -518,6 +520,13 @@ func (x *Wait) GetUntil() int64 {
 		return x.Until
 	}
 	return 0
+}
+
+func (x *Wait) GetTimers() []string {
+	if x != nil {
+		return x.Timers
+	}
+	return nil
 }
 
 // Ended is how the last lease was given back.
@@ -808,7 +817,11 @@ type Signal struct {
 	// The words of a message.
 	Text string `protobuf:"bytes,5,opt,name=text,proto3" json:"text,omitempty"`
 	// When it happened.
-	Time          int64 `protobuf:"varint,6,opt,name=time,proto3" json:"time,omitempty"`
+	Time int64 `protobuf:"varint,6,opt,name=time,proto3" json:"time,omitempty"`
+	// Key of the timer that fired.
+	Timer string `protobuf:"bytes,7,opt,name=timer,proto3" json:"timer,omitempty"`
+	// What that was set with.
+	Data          []byte `protobuf:"bytes,8,opt,name=data,proto3" json:"data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -885,6 +898,120 @@ func (x *Signal) GetTime() int64 {
 	return 0
 }
 
+func (x *Signal) GetTimer() string {
+	if x != nil {
+		return x.Timer
+	}
+	return ""
+}
+
+func (x *Signal) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+// Timer wakes a task at a time.
+type Timer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the task.
+	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	// The agent's name for it.
+	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	// When it fires.
+	At int64 `protobuf:"varint,3,opt,name=at,proto3" json:"at,omitempty"`
+	// The span that was asked for; 0 where a time was.
+	After int64 `protobuf:"varint,4,opt,name=after,proto3" json:"after,omitempty"`
+	// What it was set with.
+	Data []byte `protobuf:"bytes,5,opt,name=data,proto3" json:"data,omitempty"`
+	// When it fired.
+	FireTime int64 `protobuf:"varint,6,opt,name=fire_time,json=fireTime,proto3" json:"fire_time,omitempty"`
+	// When it was set.
+	CreateTime    int64 `protobuf:"varint,7,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Timer) Reset() {
+	*x = Timer{}
+	mi := &file_beckon_storage_v1_task_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Timer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Timer) ProtoMessage() {}
+
+func (x *Timer) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_storage_v1_task_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Timer.ProtoReflect.Descriptor instead.
+func (*Timer) Descriptor() ([]byte, []int) {
+	return file_beckon_storage_v1_task_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Timer) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *Timer) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *Timer) GetAt() int64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
+func (x *Timer) GetAfter() int64 {
+	if x != nil {
+		return x.After
+	}
+	return 0
+}
+
+func (x *Timer) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *Timer) GetFireTime() int64 {
+	if x != nil {
+		return x.FireTime
+	}
+	return 0
+}
+
+func (x *Timer) GetCreateTime() int64 {
+	if x != nil {
+		return x.CreateTime
+	}
+	return 0
+}
+
 // Checkpoint is one version of the state of a task.
 type Checkpoint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -904,7 +1031,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_beckon_storage_v1_task_proto_msgTypes[9]
+	mi := &file_beckon_storage_v1_task_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -916,7 +1043,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_storage_v1_task_proto_msgTypes[9]
+	mi := &file_beckon_storage_v1_task_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -929,7 +1056,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_beckon_storage_v1_task_proto_rawDescGZIP(), []int{9}
+	return file_beckon_storage_v1_task_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Checkpoint) GetVersion() uint64 {
@@ -978,7 +1105,7 @@ type ReadyTask struct {
 
 func (x *ReadyTask) Reset() {
 	*x = ReadyTask{}
-	mi := &file_beckon_storage_v1_task_proto_msgTypes[10]
+	mi := &file_beckon_storage_v1_task_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -990,7 +1117,7 @@ func (x *ReadyTask) String() string {
 func (*ReadyTask) ProtoMessage() {}
 
 func (x *ReadyTask) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_storage_v1_task_proto_msgTypes[10]
+	mi := &file_beckon_storage_v1_task_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1003,7 +1130,7 @@ func (x *ReadyTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadyTask.ProtoReflect.Descriptor instead.
 func (*ReadyTask) Descriptor() ([]byte, []int) {
-	return file_beckon_storage_v1_task_proto_rawDescGZIP(), []int{10}
+	return file_beckon_storage_v1_task_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ReadyTask) GetLabels() map[string]string {
@@ -1065,11 +1192,12 @@ const file_beckon_storage_v1_task_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x19\n" +
 	"\bclaim_id\x18\x02 \x01(\tR\aclaimId\x12\x16\n" +
 	"\x06length\x18\x03 \x01(\x03R\x06length\x12\x14\n" +
-	"\x05until\x18\x04 \x01(\x03R\x05until\"N\n" +
+	"\x05until\x18\x04 \x01(\x03R\x05until\"f\n" +
 	"\x04Wait\x12\x12\n" +
 	"\x04mode\x18\x01 \x01(\rR\x04mode\x12\x1c\n" +
 	"\tdecisions\x18\x02 \x03(\tR\tdecisions\x12\x14\n" +
-	"\x05until\x18\x03 \x01(\x03R\x05until\"C\n" +
+	"\x05until\x18\x03 \x01(\x03R\x05until\x12\x16\n" +
+	"\x06timers\x18\x04 \x03(\tR\x06timers\"C\n" +
 	"\x05Ended\x12\x14\n" +
 	"\x05lease\x18\x01 \x01(\tR\x05lease\x12\x0e\n" +
 	"\x02op\x18\x02 \x01(\rR\x02op\x12\x14\n" +
@@ -1093,14 +1221,25 @@ const file_beckon_storage_v1_task_proto_rawDesc = "" +
 	"\tretriable\x18\x03 \x01(\bR\tretriable\x12$\n" +
 	"\vexit_status\x18\x04 \x01(\x05H\x00R\n" +
 	"exitStatus\x88\x01\x01B\x0e\n" +
-	"\f_exit_status\"\x84\x01\n" +
+	"\f_exit_status\"\xae\x01\n" +
 	"\x06Signal\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x1a\n" +
 	"\bdecision\x18\x03 \x01(\tR\bdecision\x12\x12\n" +
 	"\x04item\x18\x04 \x01(\tR\x04item\x12\x12\n" +
 	"\x04text\x18\x05 \x01(\tR\x04text\x12\x12\n" +
-	"\x04time\x18\x06 \x01(\x03R\x04time\"\x9f\x01\n" +
+	"\x04time\x18\x06 \x01(\x03R\x04time\x12\x14\n" +
+	"\x05timer\x18\a \x01(\tR\x05timer\x12\x12\n" +
+	"\x04data\x18\b \x01(\fR\x04data\"\xa5\x01\n" +
+	"\x05Timer\x12\x12\n" +
+	"\x04task\x18\x01 \x01(\tR\x04task\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\x12\x0e\n" +
+	"\x02at\x18\x03 \x01(\x03R\x02at\x12\x14\n" +
+	"\x05after\x18\x04 \x01(\x03R\x05after\x12\x12\n" +
+	"\x04data\x18\x05 \x01(\fR\x04data\x12\x1b\n" +
+	"\tfire_time\x18\x06 \x01(\x03R\bfireTime\x12\x1f\n" +
+	"\vcreate_time\x18\a \x01(\x03R\n" +
+	"createTime\"\x9f\x01\n" +
 	"\n" +
 	"Checkpoint\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x12\n" +
@@ -1127,7 +1266,7 @@ func file_beckon_storage_v1_task_proto_rawDescGZIP() []byte {
 	return file_beckon_storage_v1_task_proto_rawDescData
 }
 
-var file_beckon_storage_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_beckon_storage_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_beckon_storage_v1_task_proto_goTypes = []any{
 	(*Task)(nil),       // 0: beckon.storage.v1.Task
 	(*Hold)(nil),       // 1: beckon.storage.v1.Hold
@@ -1138,13 +1277,14 @@ var file_beckon_storage_v1_task_proto_goTypes = []any{
 	(*Result)(nil),     // 6: beckon.storage.v1.Result
 	(*Failure)(nil),    // 7: beckon.storage.v1.Failure
 	(*Signal)(nil),     // 8: beckon.storage.v1.Signal
-	(*Checkpoint)(nil), // 9: beckon.storage.v1.Checkpoint
-	(*ReadyTask)(nil),  // 10: beckon.storage.v1.ReadyTask
-	nil,                // 11: beckon.storage.v1.Task.LabelsEntry
-	nil,                // 12: beckon.storage.v1.ReadyTask.LabelsEntry
+	(*Timer)(nil),      // 9: beckon.storage.v1.Timer
+	(*Checkpoint)(nil), // 10: beckon.storage.v1.Checkpoint
+	(*ReadyTask)(nil),  // 11: beckon.storage.v1.ReadyTask
+	nil,                // 12: beckon.storage.v1.Task.LabelsEntry
+	nil,                // 13: beckon.storage.v1.ReadyTask.LabelsEntry
 }
 var file_beckon_storage_v1_task_proto_depIdxs = []int32{
-	11, // 0: beckon.storage.v1.Task.labels:type_name -> beckon.storage.v1.Task.LabelsEntry
+	12, // 0: beckon.storage.v1.Task.labels:type_name -> beckon.storage.v1.Task.LabelsEntry
 	1,  // 1: beckon.storage.v1.Task.hold:type_name -> beckon.storage.v1.Hold
 	2,  // 2: beckon.storage.v1.Task.lease:type_name -> beckon.storage.v1.Lease
 	3,  // 3: beckon.storage.v1.Task.wait:type_name -> beckon.storage.v1.Wait
@@ -1153,7 +1293,7 @@ var file_beckon_storage_v1_task_proto_depIdxs = []int32{
 	6,  // 6: beckon.storage.v1.Task.result:type_name -> beckon.storage.v1.Result
 	7,  // 7: beckon.storage.v1.Task.failure:type_name -> beckon.storage.v1.Failure
 	1,  // 8: beckon.storage.v1.Task.below:type_name -> beckon.storage.v1.Hold
-	12, // 9: beckon.storage.v1.ReadyTask.labels:type_name -> beckon.storage.v1.ReadyTask.LabelsEntry
+	13, // 9: beckon.storage.v1.ReadyTask.labels:type_name -> beckon.storage.v1.ReadyTask.LabelsEntry
 	10, // [10:10] is the sub-list for method output_type
 	10, // [10:10] is the sub-list for method input_type
 	10, // [10:10] is the sub-list for extension type_name
@@ -1175,7 +1315,7 @@ func file_beckon_storage_v1_task_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_beckon_storage_v1_task_proto_rawDesc), len(file_beckon_storage_v1_task_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
