@@ -73,12 +73,12 @@ type ResultRead struct {
 // Outcome is how a task ended.
 type Outcome string
 
-// Outcomes of a task. Stopped stands for every end a person or a deadline
-// brought about.
+// Outcomes of a task. Stopped stands for every end that a person brought about.
 const (
 	Completed      Outcome = "completed"
 	Failed         Outcome = "failed"
 	CouldNotResume Outcome = "could_not_resume"
+	Expired        Outcome = "expired"
 	Stopped        Outcome = "stopped"
 )
 
@@ -152,7 +152,7 @@ func Plan(account Account, change Change, addresses []push.Address, now time.Tim
 // is nothing to read and the person has just dealt with the task.
 func rings(c TaskEnded) bool {
 	switch c.Outcome {
-	case Failed, CouldNotResume:
+	case Failed, CouldNotResume, Expired:
 		return true
 	case Completed:
 		return c.HasResult || !c.Answered

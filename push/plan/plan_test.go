@@ -42,6 +42,7 @@ func TestPlan_OnlyTheTwoCausesRing(t *testing.T) {
 		{name: "completed without a result after its answer", change: plan.TaskEnded{Subject: task, Outcome: plan.Completed, Answered: true}},
 		{name: "failed", change: plan.TaskEnded{Subject: task, Outcome: plan.Failed, Answered: true}, want: push.ResultReady},
 		{name: "could not resume", change: plan.TaskEnded{Subject: task, Outcome: plan.CouldNotResume, Answered: true}, want: push.ResultReady},
+		{name: "not done in time", change: plan.TaskEnded{Subject: task, Outcome: plan.Expired, Answered: true}, want: push.ResultReady},
 		{name: "stopped by a person", change: plan.TaskEnded{Subject: task, Outcome: plan.Stopped, HasResult: true}},
 		{name: "no change", change: nil},
 	}

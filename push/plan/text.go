@@ -120,6 +120,8 @@ func (o Outcome) past() string {
 		return "failed"
 	case CouldNotResume:
 		return "could not resume"
+	case Expired:
+		return "was not done in time"
 	default:
 		return "finished"
 	}

@@ -34,6 +34,8 @@ type CreateTask struct {
 	NoMessages bool
 	// Review: a person accepts the result before it ends the task.
 	Review bool
+	// Deadline is when the task is no longer wanted; zero is never.
+	Deadline time.Time
 }
 
 // CreateTaskResult is the task and, where asked for, the claim on it.
@@ -112,13 +114,16 @@ func (a *App) createTask(tx *store.Tx, p policy.Principal, c CreateTask) (Create
 	if c.Review && c.MaxAttempts == 1 {
 		return CreateTaskResult{}, &FieldError{Field: "review", Reason: "NOT_ALLOWED"}
 	}
+	if !c.Deadline.IsZero() && !c.Deadline.After(tx.Now()) {
+		return CreateTaskResult{}, &FieldError{Field: "deadline", Reason: "INVALID"}
+	}
 	th, err := a.threadFor(tx, p, c)
 	if err != nil {
 		return CreateTaskResult{}, err
 	}
 	s := task.State{
 		Agent: c.Agent, Title: c.Title, Input: c.Input, Labels: c.Labels,
-		MaxAttempts: c.MaxAttempts, NoMessages: c.NoMessages, Review: c.Review,
+		MaxAttempts: c.MaxAttempts, NoMessages: c.NoMessages, Review: c.Review, Deadline: c.Deadline.Truncate(time.Microsecond),
 	}
 	var lease task.Lease
 	if c.Claim != nil {

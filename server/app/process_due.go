@@ -90,6 +90,8 @@ func (a *App) processDue(tx *store.Tx, d store.Due) error {
 		return a.loseLease(tx, d.ID)
 	case store.DueWait:
 		return a.wakeWaiting(tx, d.ID)
+	case store.DueDeadline:
+		return a.missDeadline(tx, d.ID)
 	case store.DueDecision:
 		return a.expireDecision(tx, d.ID)
 	case store.DueTimer:
@@ -131,6 +133,18 @@ func (a *App) loseLease(tx *store.Tx, id string) error {
 	}
 	_, err = a.stepTask(tx, s, task.LoseLease{Lease: s.Lease.ID, Pending: pending, Unacked: unacked})
 	return err
+}
+
+// missDeadline stops a task that is no longer wanted.
+func (a *App) missDeadline(tx *store.Tx, id string) error {
+	s, err := tx.Task(id)
+	if err != nil {
+		return err
+	}
+	if s, err = a.stepTask(tx, s, task.Overdue{}); err != nil {
+		return err
+	}
+	return tx.PutTask(s, false)
 }
 
 // wakeWaiting ends a sleep whose until has passed.

@@ -197,6 +197,8 @@ func endSummary(s task.State) string {
 		return s.Failure.Text
 	case s.Failure != nil:
 		return s.Failure.Code
+	case s.Phase == task.Expired:
+		return s.Title + ": its deadline passed"
 	default:
 		return s.Title
 	}

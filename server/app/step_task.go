@@ -128,6 +128,8 @@ func endOutcome(s task.State) plan.Outcome {
 		return plan.CouldNotResume
 	case s.Phase == task.Failed:
 		return plan.Failed
+	case s.Phase == task.Expired:
+		return plan.Expired
 	default:
 		return plan.Stopped
 	}
@@ -162,6 +164,9 @@ func endItem(s task.State, why string) thread.Item {
 			text = s.Failure.Code
 		}
 		it.Parts = []thread.Part{{Text: text}}
+	case s.Phase == task.Expired:
+		it.Kind, it.Notable = thread.Failure, true
+		it.Parts = []thread.Part{{Text: "It was not done in time."}}
 	default:
 		text := "Stopped."
 		if why != "" {

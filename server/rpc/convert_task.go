@@ -16,6 +16,7 @@ func taskOut(s task.State) *v1.Task {
 		Result: resultOut(s.Result), Failure: failureOut(s.Failure),
 		CreateTime: timeOut(s.CreateTime), EndTime: timeOut(s.EndTime), LeaseExpireTime: timeOut(s.Lease.Until),
 		Review: s.Review, ReviewDecisionId: s.Offer, ResultVersion: s.OfferVersion,
+		Deadline: timeOut(s.Deadline),
 	}
 }
 

@@ -14,9 +14,13 @@ type taskService struct{ app *app.App }
 var _ beckonv1connect.TaskServiceHandler = taskService{}
 
 func (s taskService) CreateTask(ctx context.Context, r *v1.CreateTaskRequest) (*v1.CreateTaskResponse, error) {
+	deadline, err := timeIn("deadline", r.GetDeadline())
+	if err != nil {
+		return nil, err
+	}
 	c := app.CreateTask{
 		Key: r.GetIdempotencyKey(), Account: r.GetAccountId(), Agent: r.GetAgentId(), Thread: r.GetThreadId(), Title: r.GetTitle(),
-		Input: r.GetInput(), Labels: r.GetLabels(), MaxAttempts: int(r.GetMaxAttempts()), NoMessages: r.GetNoMessages(), Review: r.GetReview(),
+		Input: r.GetInput(), Labels: r.GetLabels(), MaxAttempts: int(r.GetMaxAttempts()), NoMessages: r.GetNoMessages(), Review: r.GetReview(), Deadline: deadline,
 	}
 	if r.GetClaim() != nil {
 		claim := claimOptionsIn(r.GetClaim())

@@ -25,6 +25,7 @@ func packTask(s task.State) *storagev1.Task {
 		Progress: packProgress(s.Progress), HeaderTime: micros(s.HeaderTime),
 		CreateTime: micros(s.CreateTime), EndTime: micros(s.EndTime), EndPosition: s.EndPosition,
 		Review: s.Review, Offer: s.Offer, OfferVersion: s.OfferVersion,
+		Deadline: micros(s.Deadline), Expiring: s.Expiring,
 	}
 	if s.Below != (task.Hold{}) {
 		m.Below = packHold(s.Below)
@@ -53,6 +54,7 @@ func unpackTask(m *storagev1.Task, r *reading) task.State {
 		CreateTime: moment(m.GetCreateTime()), EndTime: moment(m.GetEndTime()), EndPosition: m.GetEndPosition(),
 		Below:  unpackHold(m.GetBelow(), r),
 		Review: m.GetReview(), Offer: m.GetOffer(), OfferVersion: m.GetOfferVersion(),
+		Deadline: moment(m.GetDeadline()), Expiring: m.GetExpiring(),
 	}
 	if m := m.GetResult(); m != nil {
 		s.Result = &task.Result{Summary: m.GetSummary(), Body: m.GetBody(), DataJSON: m.GetDataJson(), ExitStatus: m.ExitStatus}

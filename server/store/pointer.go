@@ -16,6 +16,7 @@ type DueKind string
 const (
 	DueLease    DueKind = "lease"    // a lease ends
 	DueWait     DueKind = "wait"     // a wait set's until
+	DueDeadline DueKind = "deadline" // a task is no longer wanted
 	DueDecision DueKind = "decision" // a question or a grant ends
 	DueTimer    DueKind = "timer"    // a timer fires; the id is the task's and the key
 )

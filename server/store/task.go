@@ -69,6 +69,9 @@ func (t *Tx) PutTask(s task.State, show bool) error {
 	if err := t.setDue(DueLease, s.ID, s.Lease.Until); err != nil {
 		return err
 	}
+	if err := t.setDue(DueDeadline, s.ID, s.NextDeadline()); err != nil {
+		return err
+	}
 	if err := t.setDue(DueWait, s.ID, s.Wait.Until); err != nil {
 		return err
 	}

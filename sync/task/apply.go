@@ -27,7 +27,7 @@ func Apply(s State, e Event) State {
 	case Readied:
 		s.Phase, s.Wait = Ready, Wait{}
 	case Held:
-		s.Hold, s.Below = e.Hold, e.Below
+		s.Hold, s.Below, s.Expiring = e.Hold, e.Below, e.Expiring
 	case Offered:
 		s.Result, s.OfferVersion, s.Offer = e.Result, e.Version, e.Review
 	case SentBack:
@@ -38,6 +38,8 @@ func Apply(s State, e Event) State {
 	case FailedWith:
 		s = end(s, Failed)
 		s.Failure = &e.Failure
+	case ExpiredLate:
+		s = end(s, Expired)
 	case CanceledBy:
 		s = end(s, Canceled)
 	}

@@ -75,6 +75,9 @@ type Stop struct {
 	Reason string
 }
 
+// Overdue follows the deadline of the task.
+type Overdue struct{}
+
 // Cancel ends the task at once, lease or not: its agent lost the right to work.
 type Cancel struct {
 	By     string
@@ -128,6 +131,7 @@ func (Accept) command()         {}
 func (SendBack) command()       {}
 func (Fail) command()           {}
 func (Stop) command()           {}
+func (Overdue) command()        {}
 func (Cancel) command()         {}
 func (Pause) command()          {}
 func (Resume) command()         {}
@@ -169,7 +173,11 @@ type Readied struct{}
 
 // Held: this hold lies on the task now, HoldNone for none, and that one beneath
 // it.
-type Held struct{ Hold, Below Hold }
+type Held struct {
+	Hold, Below Hold
+	// Expiring: it is the STOP of a deadline.
+	Expiring bool
+}
 
 // Offered: this version of the result waits for a person's word.
 type Offered struct {
@@ -187,6 +195,8 @@ type (
 	CompletedWith struct{ Result *Result }
 	// FailedWith: there is none.
 	FailedWith struct{ Failure Failure }
+	// ExpiredLate: its deadline passed.
+	ExpiredLate struct{}
 	// CanceledBy: a person or a revocation ended it.
 	CanceledBy struct{ By, Reason string }
 )
@@ -205,4 +215,5 @@ func (Offered) event()         {}
 func (SentBack) event()        {}
 func (CompletedWith) event()   {}
 func (FailedWith) event()      {}
+func (ExpiredLate) event()     {}
 func (CanceledBy) event()      {}

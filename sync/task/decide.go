@@ -43,6 +43,8 @@ func Decide(s State, c Command, now time.Time) ([]Event, error) {
 		return decideHold(s, c, now), nil
 	case Accept, SendBack:
 		return decideOffer(s, c), nil
+	case Overdue:
+		return decideOverdue(s, now), nil
 	case Cancel:
 		if s.Phase.Terminal() {
 			return nil, nil
@@ -96,12 +98,35 @@ func decideStop(s State, c Stop, now time.Time) []Event {
 	}
 }
 
+// decideOverdue is a stop by the clock. Who stopped the task before has stopped
+// it.
+func decideOverdue(s State, now time.Time) []Event {
+	late := s.NextDeadline()
+	switch {
+	case late.IsZero() || now.Before(late):
+		return nil
+	case s.Phase != Running:
+		return []Event{ExpiredLate{}}
+	default:
+		hold := Hold{Kind: HoldStop, By: "server", Reason: "The deadline has passed.", Since: now}
+		return []Event{Held{Hold: hold, Expiring: true}}
+	}
+}
+
+// stopped is the end of a task that was told to stop.
+func stopped(s State) Event {
+	if s.Expiring {
+		return ExpiredLate{}
+	}
+	return CanceledBy{By: s.Hold.By, Reason: s.Hold.Reason}
+}
+
 func decideLoseLease(s State, c LoseLease) []Event {
 	if s.Phase != Running || s.Lease.ID != c.Lease {
 		return nil
 	}
 	if s.Hold.Kind == HoldStop {
-		return []Event{CanceledBy{By: s.Hold.By, Reason: s.Hold.Reason}}
+		return []Event{stopped(s)}
 	}
 	// What the lost worker was told and did not acknowledge must reach another
 	// one, so the task does not sleep on it. That counts: a worker that dies of
@@ -191,7 +216,7 @@ func decideOffer(s State, c Command) []Event {
 // yield or release is the end; a result keeps its truth.
 func returned(s State, op Op, to Event) []Event {
 	if s.Hold.Kind == HoldStop && (op == OpYield || op == OpRelease) {
-		to = CanceledBy{By: s.Hold.By, Reason: s.Hold.Reason}
+		to = stopped(s)
 	}
 	after := Apply(s, to)
 	return []Event{LeaseReturned{Ended{Lease: s.Lease.ID, Op: op, Phase: after.Phase}}, to}

@@ -7,16 +7,16 @@
 // command under any other lease changes nothing (ErrLeaseLost), except that the
 // operation which gave the last lease back may be repeated.
 //
-//	phase     | Claim    | Heartbeat etc. | Yield                | Release  | Complete   | Accept    | SendBack | Fail   | Stop     | Pause etc. | Cancel   | Wake  | LoseLease
-//	READY     | RUNNING  | lost           | lost                 | lost     | lost       | COMPLETED | READY    | lost   | CANCELED | hold or - | CANCELED | -     | -
-//	RUNNING   | refused¹ | RUNNING        | WAITING or READY²    | READY    | COMPLETED⁶ | COMPLETED | RUNNING  | FAILED | hold³    | hold or - | CANCELED | -     | READY, WAITING⁴ or FAILED⁵
-//	WAITING   | refused  | lost           | lost                 | lost     | lost       | COMPLETED | READY    | lost   | CANCELED | hold or - | CANCELED | READY | -
-//	terminal  | refused  | lost           | lost                 | lost     | lost       | -         | -        | lost   | -        | -         | -        | -     | -
+//	phase     | Claim    | Heartbeat etc. | Yield                | Release  | Complete   | Accept    | SendBack | Fail   | Stop     | Pause etc. | Cancel   | Overdue | Wake  | LoseLease
+//	READY     | RUNNING  | lost           | lost                 | lost     | lost       | COMPLETED | READY    | lost   | CANCELED | hold or - | CANCELED | EXPIRED | -     | -
+//	RUNNING   | refused¹ | RUNNING        | WAITING or READY²    | READY    | COMPLETED⁶ | COMPLETED | RUNNING  | FAILED | hold³    | hold or - | CANCELED | hold³   | -     | READY, WAITING⁴ or FAILED⁵
+//	WAITING   | refused  | lost           | lost                 | lost     | lost       | COMPLETED | READY    | lost   | CANCELED | hold or - | CANCELED | EXPIRED | READY | -
+//	terminal  | refused  | lost           | lost                 | lost     | lost       | -         | -        | lost   | -        | -         | -        | -       | -     | -
 //
 //	¹ the same claim id gets the same lease, extended
 //	² READY when the set is satisfied or a waking signal is not acknowledged
-//	³ hold STOP; under it Yield, Release and LoseLease go to CANCELED, while
-//	  Complete and Fail keep their truth
+//	³ hold STOP; under it Yield, Release and LoseLease go to CANCELED, or to
+//	  EXPIRED where a deadline was it, while Complete and Fail keep their truth
 //	⁴ a decision of its own is still open and no waking signal is left to be
 //	  acknowledged: nothing is counted
 //	⁵ the lost lease in a row that reaches MaxAttempts: could_not_resume.

@@ -216,6 +216,11 @@ type State struct {
 	Offer        string
 	OfferVersion uint32
 
+	// Deadline is when the task is no longer wanted; zero where there is none.
+	// Expiring: it has passed, and the worker that holds the task was told.
+	Deadline time.Time
+	Expiring bool
+
 	Progress Progress
 	// HeaderTime is when lists last saw the progress move.
 	HeaderTime time.Time
@@ -231,6 +236,15 @@ type State struct {
 
 // Claimable: READY and not held.
 func (s State) Claimable() bool { return s.Phase == Ready && s.Hold.Kind == HoldNone }
+
+// NextDeadline is when the deadline has to be looked at; zero when it never
+// has, or has been.
+func (s State) NextDeadline() time.Time {
+	if s.Phase.Terminal() || s.Hold.Kind == HoldStop {
+		return time.Time{}
+	}
+	return s.Deadline
+}
 
 // Wrapped: a command that only its creator can run. A lost lease cannot be
 // resumed by anybody, whatever the command was waiting for.

@@ -60,6 +60,12 @@ type row struct {
 func lastAttempt(s *task.State) { s.Attempts = 2 }
 func wrapped(s *task.State)     { s.Attempts, s.MaxAttempts = 0, 1 }
 
+func late(s *task.State) { s.Deadline = now }
+
+func expiring(s *task.State) {
+	s.Deadline, s.Expiring = now.Add(-time.Minute), s.Hold.Kind == task.HoldStop && !s.Phase.Terminal()
+}
+
 func offered(s *task.State) {
 	if !s.Phase.Terminal() {
 		s.Offer, s.Result = "d9", &task.Result{Summary: "ok"}
@@ -147,6 +153,13 @@ func rows() []row {
 		{"", "nothing offered", task.Accept{}, nil, nothing},
 		{"SendBack", "send back", task.SendBack{}, offered, [4]string{"READY", "RUNNING", "READY", "-"}},
 		{"", "nothing to send back", task.SendBack{}, nil, nothing},
+		{"Overdue", "overdue", task.Overdue{}, late, [4]string{"EXPIRED EXPIRED - EXPIRED", "RUNNING+STOP RUNNING+STOP - RUNNING+STOP", "EXPIRED EXPIRED - EXPIRED", "-"}},
+		{"", "not overdue yet", task.Overdue{}, func(s *task.State) { s.Deadline = now.Add(1) }, nothing},
+		{"", "no deadline", task.Overdue{}, nil, nothing},
+		{"", "yield after the deadline", task.Yield{Lease: held, Wait: wait}, expiring, [4]string{"lost", "WAITING WAITING EXPIRED WAITING", "lost", "lost"}},
+		{"", "release after the deadline", task.Release{Lease: held}, expiring, [4]string{"lost", "READY READY EXPIRED READY", "lost", "lost"}},
+		{"", "lease lost after the deadline", task.LoseLease{Lease: held}, expiring, [4]string{"-", "READY READY EXPIRED READY", "-", "-"}},
+		{"", "complete after the deadline", task.Complete{Lease: held}, expiring, [4]string{"lost", "COMPLETED", "lost", "lost"}},
 		{"Wake", "satisfied", task.Wake{Satisfied: true}, nil, [4]string{"-", "-", "READY", "-"}},
 		{"Wake", "by itself", task.Wake{Waking: true}, nil, [4]string{"-", "-", "READY", "-"}},
 		{"", "not enough", task.Wake{}, nil, nothing},

@@ -42,7 +42,7 @@ const (
 	TaskPhase_TASK_PHASE_FAILED TaskPhase = 5
 	// Stopped by a person.
 	TaskPhase_TASK_PHASE_CANCELED TaskPhase = 6
-	// Its deadline passed.
+	// Its deadline passed before it was done.
 	TaskPhase_TASK_PHASE_EXPIRED TaskPhase = 7
 )
 
@@ -747,6 +747,8 @@ type Task struct {
 	ReviewDecisionId string `protobuf:"bytes,20,opt,name=review_decision_id,json=reviewDecisionId,proto3" json:"review_decision_id,omitempty"`
 	// How many results were offered; an accepted one is the last.
 	ResultVersion uint32 `protobuf:"varint,21,opt,name=result_version,json=resultVersion,proto3" json:"result_version,omitempty"`
+	// When the task is no longer wanted; absent where it is always.
+	Deadline      *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -926,6 +928,13 @@ func (x *Task) GetResultVersion() uint32 {
 		return x.ResultVersion
 	}
 	return 0
+}
+
+func (x *Task) GetDeadline() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Deadline
+	}
+	return nil
 }
 
 // Checkpoint is one stored version of a task's state. The last three are kept.
@@ -1370,7 +1379,11 @@ type CreateTaskRequest struct {
 	// The result ends the task only when the person has accepted it. Not for
 	// tasks with one attempt (INVALID_ARGUMENT): nobody could resume what is
 	// sent back.
-	Review        bool `protobuf:"varint,11,opt,name=review,proto3" json:"review,omitempty"`
+	Review bool `protobuf:"varint,11,opt,name=review,proto3" json:"review,omitempty"`
+	// When the task is no longer wanted; absent means never. It is EXPIRED then:
+	// at once without a lease, else at the worker's next yield, release or lease
+	// end, as with a stop; a result that comes before keeps its truth.
+	Deadline      *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1480,6 +1493,13 @@ func (x *CreateTaskRequest) GetReview() bool {
 		return x.Review
 	}
 	return false
+}
+
+func (x *CreateTaskRequest) GetDeadline() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Deadline
+	}
+	return nil
 }
 
 // CreateTaskResponse is the task and, where asked for, the claim on it.
@@ -3091,7 +3111,7 @@ const file_beckon_v1_task_proto_rawDesc = "" +
 	"\apercent\x18\x02 \x01(\rB\a\xbaH\x04*\x02\x18dH\x00R\apercent\x88\x01\x01\x12.\n" +
 	"\x04time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04timeB\n" +
 	"\n" +
-	"\b_percent\"\x8c\a\n" +
+	"\b_percent\"\xc4\a\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x19\n" +
@@ -3115,7 +3135,8 @@ const file_beckon_v1_task_proto_rawDesc = "" +
 	"\x11lease_expire_time\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampR\x0fleaseExpireTime\x12\x16\n" +
 	"\x06review\x18\x13 \x01(\bR\x06review\x12,\n" +
 	"\x12review_decision_id\x18\x14 \x01(\tR\x10reviewDecisionId\x12%\n" +
-	"\x0eresult_version\x18\x15 \x01(\rR\rresultVersion\x1a9\n" +
+	"\x0eresult_version\x18\x15 \x01(\rR\rresultVersion\x126\n" +
+	"\bdeadline\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xbb\x01\n" +
@@ -3153,7 +3174,7 @@ const file_beckon_v1_task_proto_rawDesc = "" +
 	"\fmore_signals\x18\x06 \x01(\bR\vmoreSignals\"\x87\x01\n" +
 	"\fClaimOptions\x12$\n" +
 	"\bclaim_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\b\x18@R\aclaimId\x12Q\n" +
-	"\x0elease_duration\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x03\b\xac\x022\x02\b\x01R\rleaseDuration\"\xa8\x04\n" +
+	"\x0elease_duration\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x03\b\xac\x022\x02\b\x01R\rleaseDuration\"\xe0\x04\n" +
 	"\x11CreateTaskRequest\x123\n" +
 	"\x0fidempotency_key\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x01R\x0eidempotencyKey\x12&\n" +
@@ -3169,7 +3190,8 @@ const file_beckon_v1_task_proto_rawDesc = "" +
 	"\vno_messages\x18\n" +
 	" \x01(\bR\n" +
 	"noMessages\x12\x16\n" +
-	"\x06review\x18\v \x01(\bR\x06review\x1a9\n" +
+	"\x06review\x18\v \x01(\bR\x06review\x126\n" +
+	"\bdeadline\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"a\n" +
@@ -3410,77 +3432,79 @@ var file_beckon_v1_task_proto_depIdxs = []int32{
 	47, // 12: beckon.v1.Task.create_time:type_name -> google.protobuf.Timestamp
 	47, // 13: beckon.v1.Task.end_time:type_name -> google.protobuf.Timestamp
 	47, // 14: beckon.v1.Task.lease_expire_time:type_name -> google.protobuf.Timestamp
-	47, // 15: beckon.v1.Checkpoint.create_time:type_name -> google.protobuf.Timestamp
-	3,  // 16: beckon.v1.Signal.kind:type_name -> beckon.v1.SignalKind
-	48, // 17: beckon.v1.Signal.decision:type_name -> beckon.v1.Decision
-	47, // 18: beckon.v1.Signal.create_time:type_name -> google.protobuf.Timestamp
-	10, // 19: beckon.v1.Claim.task:type_name -> beckon.v1.Task
-	47, // 20: beckon.v1.Claim.lease_expire_time:type_name -> google.protobuf.Timestamp
-	11, // 21: beckon.v1.Claim.checkpoint:type_name -> beckon.v1.Checkpoint
-	13, // 22: beckon.v1.Claim.signals:type_name -> beckon.v1.Signal
-	49, // 23: beckon.v1.ClaimOptions.lease_duration:type_name -> google.protobuf.Duration
-	45, // 24: beckon.v1.CreateTaskRequest.labels:type_name -> beckon.v1.CreateTaskRequest.LabelsEntry
-	15, // 25: beckon.v1.CreateTaskRequest.claim:type_name -> beckon.v1.ClaimOptions
-	10, // 26: beckon.v1.CreateTaskResponse.task:type_name -> beckon.v1.Task
-	14, // 27: beckon.v1.CreateTaskResponse.claim:type_name -> beckon.v1.Claim
-	15, // 28: beckon.v1.ClaimTaskRequest.claim:type_name -> beckon.v1.ClaimOptions
-	46, // 29: beckon.v1.ClaimTaskRequest.labels:type_name -> beckon.v1.ClaimTaskRequest.LabelsEntry
-	49, // 30: beckon.v1.ClaimTaskRequest.wait:type_name -> google.protobuf.Duration
-	14, // 31: beckon.v1.ClaimTaskResponse.claim:type_name -> beckon.v1.Claim
-	49, // 32: beckon.v1.HeartbeatRequest.wait:type_name -> google.protobuf.Duration
-	1,  // 33: beckon.v1.HeartbeatRequest.known_hold:type_name -> beckon.v1.HoldKind
-	47, // 34: beckon.v1.HeartbeatResponse.lease_expire_time:type_name -> google.protobuf.Timestamp
-	5,  // 35: beckon.v1.HeartbeatResponse.hold:type_name -> beckon.v1.Hold
-	13, // 36: beckon.v1.HeartbeatResponse.signals:type_name -> beckon.v1.Signal
-	12, // 37: beckon.v1.SaveCheckpointRequest.checkpoint:type_name -> beckon.v1.CheckpointWrite
-	6,  // 38: beckon.v1.YieldTaskRequest.wait:type_name -> beckon.v1.WaitSet
-	12, // 39: beckon.v1.YieldTaskRequest.checkpoint:type_name -> beckon.v1.CheckpointWrite
-	0,  // 40: beckon.v1.YieldTaskResponse.phase:type_name -> beckon.v1.TaskPhase
-	0,  // 41: beckon.v1.ReleaseTaskResponse.phase:type_name -> beckon.v1.TaskPhase
-	9,  // 42: beckon.v1.UpdateProgressRequest.progress:type_name -> beckon.v1.Progress
-	8,  // 43: beckon.v1.CompleteTaskRequest.result:type_name -> beckon.v1.TaskResult
-	10, // 44: beckon.v1.CompleteTaskResponse.task:type_name -> beckon.v1.Task
-	7,  // 45: beckon.v1.FailTaskRequest.failure:type_name -> beckon.v1.TaskFailure
-	10, // 46: beckon.v1.FailTaskResponse.task:type_name -> beckon.v1.Task
-	10, // 47: beckon.v1.PauseTaskResponse.task:type_name -> beckon.v1.Task
-	10, // 48: beckon.v1.ResumeTaskResponse.task:type_name -> beckon.v1.Task
-	4,  // 49: beckon.v1.StopTaskResponse.outcome:type_name -> beckon.v1.StopOutcome
-	10, // 50: beckon.v1.StopTaskResponse.task:type_name -> beckon.v1.Task
-	10, // 51: beckon.v1.GetTaskResponse.task:type_name -> beckon.v1.Task
-	48, // 52: beckon.v1.GetTaskResponse.decisions:type_name -> beckon.v1.Decision
-	16, // 53: beckon.v1.TaskService.CreateTask:input_type -> beckon.v1.CreateTaskRequest
-	18, // 54: beckon.v1.TaskService.ClaimTask:input_type -> beckon.v1.ClaimTaskRequest
-	20, // 55: beckon.v1.TaskService.Heartbeat:input_type -> beckon.v1.HeartbeatRequest
-	22, // 56: beckon.v1.TaskService.SaveCheckpoint:input_type -> beckon.v1.SaveCheckpointRequest
-	24, // 57: beckon.v1.TaskService.YieldTask:input_type -> beckon.v1.YieldTaskRequest
-	26, // 58: beckon.v1.TaskService.ReleaseTask:input_type -> beckon.v1.ReleaseTaskRequest
-	28, // 59: beckon.v1.TaskService.AckSignals:input_type -> beckon.v1.AckSignalsRequest
-	30, // 60: beckon.v1.TaskService.UpdateProgress:input_type -> beckon.v1.UpdateProgressRequest
-	32, // 61: beckon.v1.TaskService.CompleteTask:input_type -> beckon.v1.CompleteTaskRequest
-	34, // 62: beckon.v1.TaskService.FailTask:input_type -> beckon.v1.FailTaskRequest
-	36, // 63: beckon.v1.TaskService.PauseTask:input_type -> beckon.v1.PauseTaskRequest
-	38, // 64: beckon.v1.TaskService.ResumeTask:input_type -> beckon.v1.ResumeTaskRequest
-	40, // 65: beckon.v1.TaskService.StopTask:input_type -> beckon.v1.StopTaskRequest
-	42, // 66: beckon.v1.TaskService.GetTask:input_type -> beckon.v1.GetTaskRequest
-	17, // 67: beckon.v1.TaskService.CreateTask:output_type -> beckon.v1.CreateTaskResponse
-	19, // 68: beckon.v1.TaskService.ClaimTask:output_type -> beckon.v1.ClaimTaskResponse
-	21, // 69: beckon.v1.TaskService.Heartbeat:output_type -> beckon.v1.HeartbeatResponse
-	23, // 70: beckon.v1.TaskService.SaveCheckpoint:output_type -> beckon.v1.SaveCheckpointResponse
-	25, // 71: beckon.v1.TaskService.YieldTask:output_type -> beckon.v1.YieldTaskResponse
-	27, // 72: beckon.v1.TaskService.ReleaseTask:output_type -> beckon.v1.ReleaseTaskResponse
-	29, // 73: beckon.v1.TaskService.AckSignals:output_type -> beckon.v1.AckSignalsResponse
-	31, // 74: beckon.v1.TaskService.UpdateProgress:output_type -> beckon.v1.UpdateProgressResponse
-	33, // 75: beckon.v1.TaskService.CompleteTask:output_type -> beckon.v1.CompleteTaskResponse
-	35, // 76: beckon.v1.TaskService.FailTask:output_type -> beckon.v1.FailTaskResponse
-	37, // 77: beckon.v1.TaskService.PauseTask:output_type -> beckon.v1.PauseTaskResponse
-	39, // 78: beckon.v1.TaskService.ResumeTask:output_type -> beckon.v1.ResumeTaskResponse
-	41, // 79: beckon.v1.TaskService.StopTask:output_type -> beckon.v1.StopTaskResponse
-	43, // 80: beckon.v1.TaskService.GetTask:output_type -> beckon.v1.GetTaskResponse
-	67, // [67:81] is the sub-list for method output_type
-	53, // [53:67] is the sub-list for method input_type
-	53, // [53:53] is the sub-list for extension type_name
-	53, // [53:53] is the sub-list for extension extendee
-	0,  // [0:53] is the sub-list for field type_name
+	47, // 15: beckon.v1.Task.deadline:type_name -> google.protobuf.Timestamp
+	47, // 16: beckon.v1.Checkpoint.create_time:type_name -> google.protobuf.Timestamp
+	3,  // 17: beckon.v1.Signal.kind:type_name -> beckon.v1.SignalKind
+	48, // 18: beckon.v1.Signal.decision:type_name -> beckon.v1.Decision
+	47, // 19: beckon.v1.Signal.create_time:type_name -> google.protobuf.Timestamp
+	10, // 20: beckon.v1.Claim.task:type_name -> beckon.v1.Task
+	47, // 21: beckon.v1.Claim.lease_expire_time:type_name -> google.protobuf.Timestamp
+	11, // 22: beckon.v1.Claim.checkpoint:type_name -> beckon.v1.Checkpoint
+	13, // 23: beckon.v1.Claim.signals:type_name -> beckon.v1.Signal
+	49, // 24: beckon.v1.ClaimOptions.lease_duration:type_name -> google.protobuf.Duration
+	45, // 25: beckon.v1.CreateTaskRequest.labels:type_name -> beckon.v1.CreateTaskRequest.LabelsEntry
+	15, // 26: beckon.v1.CreateTaskRequest.claim:type_name -> beckon.v1.ClaimOptions
+	47, // 27: beckon.v1.CreateTaskRequest.deadline:type_name -> google.protobuf.Timestamp
+	10, // 28: beckon.v1.CreateTaskResponse.task:type_name -> beckon.v1.Task
+	14, // 29: beckon.v1.CreateTaskResponse.claim:type_name -> beckon.v1.Claim
+	15, // 30: beckon.v1.ClaimTaskRequest.claim:type_name -> beckon.v1.ClaimOptions
+	46, // 31: beckon.v1.ClaimTaskRequest.labels:type_name -> beckon.v1.ClaimTaskRequest.LabelsEntry
+	49, // 32: beckon.v1.ClaimTaskRequest.wait:type_name -> google.protobuf.Duration
+	14, // 33: beckon.v1.ClaimTaskResponse.claim:type_name -> beckon.v1.Claim
+	49, // 34: beckon.v1.HeartbeatRequest.wait:type_name -> google.protobuf.Duration
+	1,  // 35: beckon.v1.HeartbeatRequest.known_hold:type_name -> beckon.v1.HoldKind
+	47, // 36: beckon.v1.HeartbeatResponse.lease_expire_time:type_name -> google.protobuf.Timestamp
+	5,  // 37: beckon.v1.HeartbeatResponse.hold:type_name -> beckon.v1.Hold
+	13, // 38: beckon.v1.HeartbeatResponse.signals:type_name -> beckon.v1.Signal
+	12, // 39: beckon.v1.SaveCheckpointRequest.checkpoint:type_name -> beckon.v1.CheckpointWrite
+	6,  // 40: beckon.v1.YieldTaskRequest.wait:type_name -> beckon.v1.WaitSet
+	12, // 41: beckon.v1.YieldTaskRequest.checkpoint:type_name -> beckon.v1.CheckpointWrite
+	0,  // 42: beckon.v1.YieldTaskResponse.phase:type_name -> beckon.v1.TaskPhase
+	0,  // 43: beckon.v1.ReleaseTaskResponse.phase:type_name -> beckon.v1.TaskPhase
+	9,  // 44: beckon.v1.UpdateProgressRequest.progress:type_name -> beckon.v1.Progress
+	8,  // 45: beckon.v1.CompleteTaskRequest.result:type_name -> beckon.v1.TaskResult
+	10, // 46: beckon.v1.CompleteTaskResponse.task:type_name -> beckon.v1.Task
+	7,  // 47: beckon.v1.FailTaskRequest.failure:type_name -> beckon.v1.TaskFailure
+	10, // 48: beckon.v1.FailTaskResponse.task:type_name -> beckon.v1.Task
+	10, // 49: beckon.v1.PauseTaskResponse.task:type_name -> beckon.v1.Task
+	10, // 50: beckon.v1.ResumeTaskResponse.task:type_name -> beckon.v1.Task
+	4,  // 51: beckon.v1.StopTaskResponse.outcome:type_name -> beckon.v1.StopOutcome
+	10, // 52: beckon.v1.StopTaskResponse.task:type_name -> beckon.v1.Task
+	10, // 53: beckon.v1.GetTaskResponse.task:type_name -> beckon.v1.Task
+	48, // 54: beckon.v1.GetTaskResponse.decisions:type_name -> beckon.v1.Decision
+	16, // 55: beckon.v1.TaskService.CreateTask:input_type -> beckon.v1.CreateTaskRequest
+	18, // 56: beckon.v1.TaskService.ClaimTask:input_type -> beckon.v1.ClaimTaskRequest
+	20, // 57: beckon.v1.TaskService.Heartbeat:input_type -> beckon.v1.HeartbeatRequest
+	22, // 58: beckon.v1.TaskService.SaveCheckpoint:input_type -> beckon.v1.SaveCheckpointRequest
+	24, // 59: beckon.v1.TaskService.YieldTask:input_type -> beckon.v1.YieldTaskRequest
+	26, // 60: beckon.v1.TaskService.ReleaseTask:input_type -> beckon.v1.ReleaseTaskRequest
+	28, // 61: beckon.v1.TaskService.AckSignals:input_type -> beckon.v1.AckSignalsRequest
+	30, // 62: beckon.v1.TaskService.UpdateProgress:input_type -> beckon.v1.UpdateProgressRequest
+	32, // 63: beckon.v1.TaskService.CompleteTask:input_type -> beckon.v1.CompleteTaskRequest
+	34, // 64: beckon.v1.TaskService.FailTask:input_type -> beckon.v1.FailTaskRequest
+	36, // 65: beckon.v1.TaskService.PauseTask:input_type -> beckon.v1.PauseTaskRequest
+	38, // 66: beckon.v1.TaskService.ResumeTask:input_type -> beckon.v1.ResumeTaskRequest
+	40, // 67: beckon.v1.TaskService.StopTask:input_type -> beckon.v1.StopTaskRequest
+	42, // 68: beckon.v1.TaskService.GetTask:input_type -> beckon.v1.GetTaskRequest
+	17, // 69: beckon.v1.TaskService.CreateTask:output_type -> beckon.v1.CreateTaskResponse
+	19, // 70: beckon.v1.TaskService.ClaimTask:output_type -> beckon.v1.ClaimTaskResponse
+	21, // 71: beckon.v1.TaskService.Heartbeat:output_type -> beckon.v1.HeartbeatResponse
+	23, // 72: beckon.v1.TaskService.SaveCheckpoint:output_type -> beckon.v1.SaveCheckpointResponse
+	25, // 73: beckon.v1.TaskService.YieldTask:output_type -> beckon.v1.YieldTaskResponse
+	27, // 74: beckon.v1.TaskService.ReleaseTask:output_type -> beckon.v1.ReleaseTaskResponse
+	29, // 75: beckon.v1.TaskService.AckSignals:output_type -> beckon.v1.AckSignalsResponse
+	31, // 76: beckon.v1.TaskService.UpdateProgress:output_type -> beckon.v1.UpdateProgressResponse
+	33, // 77: beckon.v1.TaskService.CompleteTask:output_type -> beckon.v1.CompleteTaskResponse
+	35, // 78: beckon.v1.TaskService.FailTask:output_type -> beckon.v1.FailTaskResponse
+	37, // 79: beckon.v1.TaskService.PauseTask:output_type -> beckon.v1.PauseTaskResponse
+	39, // 80: beckon.v1.TaskService.ResumeTask:output_type -> beckon.v1.ResumeTaskResponse
+	41, // 81: beckon.v1.TaskService.StopTask:output_type -> beckon.v1.StopTaskResponse
+	43, // 82: beckon.v1.TaskService.GetTask:output_type -> beckon.v1.GetTaskResponse
+	69, // [69:83] is the sub-list for method output_type
+	55, // [55:69] is the sub-list for method input_type
+	55, // [55:55] is the sub-list for extension type_name
+	55, // [55:55] is the sub-list for extension extendee
+	0,  // [0:55] is the sub-list for field type_name
 }
 
 func init() { file_beckon_v1_task_proto_init() }

@@ -79,7 +79,11 @@ type Task struct {
 	// The question by which; empty while no result is offered.
 	Offer string `protobuf:"bytes,27,opt,name=offer,proto3" json:"offer,omitempty"`
 	// How many results were offered.
-	OfferVersion  uint32 `protobuf:"varint,28,opt,name=offer_version,json=offerVersion,proto3" json:"offer_version,omitempty"`
+	OfferVersion uint32 `protobuf:"varint,28,opt,name=offer_version,json=offerVersion,proto3" json:"offer_version,omitempty"`
+	// When it is no longer wanted.
+	Deadline int64 `protobuf:"varint,29,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	// The deadline has passed and the worker was told.
+	Expiring      bool `protobuf:"varint,30,opt,name=expiring,proto3" json:"expiring,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -308,6 +312,20 @@ func (x *Task) GetOfferVersion() uint32 {
 		return x.OfferVersion
 	}
 	return 0
+}
+
+func (x *Task) GetDeadline() int64 {
+	if x != nil {
+		return x.Deadline
+	}
+	return 0
+}
+
+func (x *Task) GetExpiring() bool {
+	if x != nil {
+		return x.Expiring
+	}
+	return false
 }
 
 // Hold says that a task is held, by whom and why.
@@ -1144,7 +1162,7 @@ var File_beckon_storage_v1_task_proto protoreflect.FileDescriptor
 
 const file_beckon_storage_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"\x1cbeckon/storage/v1/task.proto\x12\x11beckon.storage.v1\"\x92\b\n" +
+	"\x1cbeckon/storage/v1/task.proto\x12\x11beckon.storage.v1\"\xca\b\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06thread\x18\x02 \x01(\tR\x06thread\x12\x14\n" +
@@ -1179,7 +1197,9 @@ const file_beckon_storage_v1_task_proto_rawDesc = "" +
 	"\x05below\x18\x19 \x01(\v2\x17.beckon.storage.v1.HoldR\x05below\x12\x16\n" +
 	"\x06review\x18\x1a \x01(\bR\x06review\x12\x14\n" +
 	"\x05offer\x18\x1b \x01(\tR\x05offer\x12#\n" +
-	"\roffer_version\x18\x1c \x01(\rR\fofferVersion\x1a9\n" +
+	"\roffer_version\x18\x1c \x01(\rR\fofferVersion\x12\x1a\n" +
+	"\bdeadline\x18\x1d \x01(\x03R\bdeadline\x12\x1a\n" +
+	"\bexpiring\x18\x1e \x01(\bR\bexpiring\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"X\n" +
