@@ -39,6 +39,7 @@ type conn struct {
 	bearers bearerHistory
 	serving sync.WaitGroup // one goroutine per complete request
 	dead    atomic.Bool    // a black hole: reads on, writes nothing
+	deaf    atomic.Bool    // about to become one: what comes now is not looked at
 	// turnedAway is settled before the connection is known to anybody.
 	turnedAway bool
 

@@ -18,7 +18,7 @@ func (c *conn) readFrame(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.dead.Load() {
+	if c.deaf.Load() || c.dead.Load() {
 		return nil
 	}
 	switch f := f.(type) {

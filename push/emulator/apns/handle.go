@@ -65,6 +65,9 @@ func (c *conn) handle(st *stream) {
 	if fault.GoAway != "" && !c.goAway(r.stream, o.answer == Unseen, fault.GoAway) {
 		o.answer = Refused
 	}
+	if fault.Then == ThenSilence {
+		c.deaf.Store(true) // the answer itself may bring the next request
+	}
 	c.answer(st, &o)
 	c.then(fault.Then)
 }

@@ -57,6 +57,9 @@ const (
 	defaultRotate = 48 * time.Minute
 	minRotate     = 20 * time.Minute
 	maxRotate     = 55 * time.Minute
+
+	defaultReadIdle    = 10 * time.Second
+	defaultPingTimeout = 5 * time.Second
 )
 
 func (c Config) withDefaults() (Config, error) {
@@ -68,8 +71,8 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	c.Connections = max(c.Connections, 1)
 	c.Rotate = orDefault(c.Rotate, defaultRotate)
-	c.ReadIdle = orDefault(c.ReadIdle, 10*time.Second)
-	c.PingTimeout = orDefault(c.PingTimeout, 5*time.Second)
+	c.ReadIdle = orDefault(c.ReadIdle, defaultReadIdle)
+	c.PingTimeout = orDefault(c.PingTimeout, defaultPingTimeout)
 	c.IdleClose = orDefault(c.IdleClose, 10*time.Minute)
 	if c.Dial == nil {
 		c.Dial = (&net.Dialer{KeepAlive: tcpKeepAlive}).DialContext
@@ -137,8 +140,9 @@ func New(c Config) (*Provider, error) {
 	}
 	p := &Provider{slots: make(map[push.Env][]*slot, len(c.Hosts))}
 	for env, host := range c.Hosts {
+		dials := newDials(c.Connections)
 		for range c.Connections {
-			p.slots[env] = append(p.slots[env], newSlot(c, host))
+			p.slots[env] = append(p.slots[env], newSlot(c, host, dials))
 		}
 	}
 	return p, nil

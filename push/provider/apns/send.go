@@ -53,6 +53,7 @@ func (l *slot) attempt(ctx context.Context, m push.Message, body []byte) push.Ve
 		return push.Verdict{Class: push.Backoff, Reason: reasonNotSent}
 	}
 	defer l.release(s)
+	answers := s.answers.Load()
 	v := l.exchange(ctx, s, m, body)
 	leave(v.Class != push.Cred && v.Reason != reasonNotSent && v.Reason != reasonNoAnswer)
 	switch v.Reason {
@@ -62,6 +63,12 @@ func (l *slot) attempt(ctx context.Context, m push.Message, body []byte) push.Ve
 		// After the first some connections answer nothing else any more; the
 		// second is remembered per connection.
 		l.reconnect(s)
+	case reasonNoAnswer:
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) && s.answers.Load() == answers {
+			// Nothing came back for a whole attempt: it is not this answer that is
+			// slow, and the next attempt must not find out again.
+			l.reconnect(s)
+		}
 	}
 	return v
 }
@@ -73,12 +80,16 @@ func (l *slot) exchange(ctx context.Context, s *session, m push.Message, body []
 	_, err := s.client.PushWithContext(ctx, notification(m))
 	switch {
 	case x.answer.Status != 0:
+		s.answers.Add(1)
 		return Classify(x.answer, l.config.Now())
 	case err != nil && x.wrote.Load():
 		return push.Verdict{Class: push.Ambiguous, Reason: reasonNoAnswer}
-	default:
-		return push.Verdict{Class: push.Backoff, Reason: reasonNotSent}
 	}
+	v := push.Verdict{Class: push.Backoff, Reason: reasonNotSent}
+	if soon, ok := errors.AsType[tooSoonError](err); ok {
+		v.RetryAfter = soon.wait
+	}
+	return v
 }
 
 // notification is the part of the message that apns2 turns into headers; the

@@ -17,6 +17,7 @@ import (
 
 	"github.com/beckon-dev/beckon/push"
 	emulator "github.com/beckon-dev/beckon/push/emulator/apns"
+	"github.com/beckon-dev/beckon/push/emulator/device"
 	"github.com/beckon-dev/beckon/push/provider/apns"
 )
 
@@ -31,25 +32,34 @@ func (c *clock) Set(off time.Duration) { c.offset.Store(int64(off)) }
 type bundle struct {
 	emulator *emulator.Server
 	provider *apns.Provider
+	iphone   *device.Device
 	apple    *clock
 	ours     *clock
 }
 
 func setup(t *testing.T, change ...func(*apns.Config)) *bundle {
 	t.Helper()
+	return setupWith(t, emulator.Config{}, change...)
+}
+
+func setupWith(t *testing.T, ec emulator.Config, change ...func(*apns.Config)) *bundle {
+	t.Helper()
 	b := &bundle{apple: &clock{}, ours: &clock{}}
-	s, err := emulator.Start(t.Context(), emulator.Config{Now: b.apple.Now})
+	ec.Now = b.apple.Now
+	s, err := emulator.Start(t.Context(), ec)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
+	b.iphone = device.New(device.Config{Name: "phone", Now: b.apple.Now})
+	t.Cleanup(b.iphone.Close)
 	key, p8, err := emulator.NewProviderKey("KEY1234567", "TEAM123456")
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := decision()
-	err = errors.Join(s.RegisterKey(key), s.AddDevice(emulator.Registration{
-		Token: m.Address.Token, Topic: m.Address.Topic, Env: emulator.Sandbox,
+	err = errors.Join(s.RegisterKey(key), b.iphone.Install(m.Address.Topic, nil), s.AddDevice(emulator.Registration{
+		Token: m.Address.Token, Topic: m.Address.Topic, Env: emulator.Sandbox, Phone: b.iphone,
 	}))
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +170,7 @@ func TestSend_ManyConnectionsEachWithItsToken(t *testing.T) {
 }
 
 // B8: an expired token poisons its connection for ever.
-func TestSend_ExpiredTokenHealsOnANewConnection(t *testing.T) {
+func TestSend_B8_ExpiredTokenHealsOnANewConnection(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *apns.Config) {
 		// The clock was 70 minutes behind when the first token was signed.
@@ -179,7 +189,7 @@ func TestSend_ExpiredTokenHealsOnANewConnection(t *testing.T) {
 	}
 }
 
-func TestSend_ABurstOnAnExpiredTokenMakesOneNewConnection(t *testing.T) {
+func TestSend_B8_ABurstOnAnExpiredTokenMakesOneNewConnection(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	wantOK(t, b.send(t, decision()))
@@ -227,7 +237,7 @@ func TestSend_AClockSetBackSignsAnew(t *testing.T) {
 }
 
 // B7: one token over several connections is refused at rotation.
-func TestSend_RotationNeverShowsAConnectionTwoTokens(t *testing.T) {
+func TestSend_B7_RotationNeverShowsAConnectionTwoTokens(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	at := func(d time.Duration) {
@@ -331,7 +341,7 @@ func TestSend_NoAnswerIsAmbiguousAndTheResendHasTheSameIdentity(t *testing.T) {
 }
 
 // B30: a dead connection is noticed by pings, and the next send goes through.
-func TestSend_ADeadConnectionIsReplaced(t *testing.T) {
+func TestSend_B30_ADeadConnectionIsReplaced(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *apns.Config) { c.ReadIdle, c.PingTimeout = 50*time.Millisecond, 50*time.Millisecond })
 	b.script(t, emulator.Fault{Answer: emulator.BlackHoled})
@@ -412,7 +422,7 @@ func TestSend_ForeignKeyIsCred(t *testing.T) {
 }
 
 // B29: connections must not pile up.
-func TestClose_EndsConnectionsAndASendOpensThemAgain(t *testing.T) {
+func TestClose_B29_EndsConnectionsAndASendOpensThemAgain(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for range 5 {

@@ -7,8 +7,11 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/sideshow/apns2"
+	"golang.org/x/net/http2"
+	"golang.org/x/time/rate"
 )
 
 // session is one provider token with the connections that see it.
@@ -19,6 +22,15 @@ type session struct {
 	warm atomic.Bool
 	// gate lets one send at a time onto a cold connection.
 	gate chan struct{}
+	// answers counts what came back, to tell a silent connection from a slow
+	// answer.
+	answers atomic.Uint64
+	// dials paces new connections to the host, of all its sessions together.
+	dials       *rate.Limiter
+	dialer      dialFunc
+	now         func() time.Time
+	tls         *tls.Config
+	pingTimeout time.Duration
 
 	mu    sync.Mutex
 	conns map[*trackedConn]struct{}
@@ -29,8 +41,12 @@ type session struct {
 	retired bool
 }
 
-func newSession(c Config, host string, token providerToken) *session {
-	s := &session{token: token, gate: make(chan struct{}, 1), conns: make(map[*trackedConn]struct{})}
+func newSession(c Config, host string, token providerToken, dials *rate.Limiter) *session {
+	s := &session{
+		token: token, gate: make(chan struct{}, 1), conns: make(map[*trackedConn]struct{}),
+		dials: dials, dialer: c.Dial, now: c.Now, pingTimeout: c.PingTimeout,
+		tls: &tls.Config{RootCAs: c.RootCAs, MinVersion: tls.VersionTLS12, NextProtos: []string{http2.NextProtoTLS}},
+	}
 	s.client = &apns2.Client{
 		Host: host,
 		HTTPClient: &http.Client{
@@ -76,9 +92,16 @@ func (c *trackedConn) Close() error {
 	return c.Conn.Close()
 }
 
-func (s *session) dial(ctx context.Context, dial dialFunc, addr string, cfg *tls.Config) (net.Conn, error) {
+func (s *session) dial(ctx context.Context, addr string) (net.Conn, error) {
+	if err := s.pace(ctx); err != nil {
+		return nil, err
+	}
 	s.warm.Store(false)
-	tc, err := dialTLS(ctx, dial, addr, cfg)
+	cfg := s.tls.Clone()
+	if host, _, err := net.SplitHostPort(addr); err == nil {
+		cfg.ServerName = host
+	}
+	tc, err := dialTLS(ctx, s.dialer, addr, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -93,6 +116,30 @@ func (s *session) dial(ctx context.Context, dial dialFunc, addr string, cfg *tls
 	return c, nil
 }
 
+// pace waits until the host may be dialed again. A send whose time is over before
+// then hears so at once.
+func (s *session) pace(ctx context.Context) error {
+	now := s.now()
+	r := s.dials.ReserveN(now, 1)
+	wait := r.DelayFrom(now)
+	if wait <= 0 {
+		return nil
+	}
+	if end, ok := ctx.Deadline(); ok && time.Until(end) <= wait {
+		r.CancelAt(now)
+		return tooSoonError{wait}
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		r.CancelAt(s.now())
+		return ctx.Err()
+	}
+}
+
 func (s *session) forget(c *trackedConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,11 +147,8 @@ func (s *session) forget(c *trackedConn) {
 	s.warm.Store(false)
 }
 
-// end closes the session's connections. Nobody is sending on it, so the idle
-// ones say goodbye properly; one whose last stream is still being cleaned up
-// is just closed.
+// end closes the session's connections. Nobody is sending on it.
 func (s *session) end() {
-	s.client.CloseIdleConnections()
 	s.mu.Lock()
 	s.ended = true
 	left := make([]*trackedConn, 0, len(s.conns))

@@ -11,7 +11,7 @@ import (
 // without watching a clock.
 func TestSession_OneSendAtATimeUntilTheTokenWasAccepted(t *testing.T) {
 	t.Parallel()
-	s := newSession(Config{}, "https://127.0.0.1:1", providerToken{})
+	s := newSession(Config{}, "https://127.0.0.1:1", providerToken{}, newDials(1))
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 
@@ -47,7 +47,7 @@ func TestSession_OneSendAtATimeUntilTheTokenWasAccepted(t *testing.T) {
 
 func TestSession_EndClosesConnectionsThatAreNotIdleYet(t *testing.T) {
 	t.Parallel()
-	s := newSession(Config{}, "https://127.0.0.1:1", providerToken{})
+	s := newSession(Config{}, "https://127.0.0.1:1", providerToken{}, newDials(1))
 	ours, theirs := net.Pipe()
 	c := &trackedConn{Conn: tls.Client(ours, &tls.Config{ServerName: "x"}), session: s}
 	s.conns[c] = struct{}{}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+
+	"golang.org/x/time/rate"
 )
 
 var errSigning = errors.New("apns: signing a provider token")
@@ -14,12 +16,15 @@ var errSigning = errors.New("apns: signing a provider token")
 type slot struct {
 	config Config
 	host   string
+	dials  *rate.Limiter
 
 	mu      sync.Mutex
 	current *session
 }
 
-func newSlot(c Config, host string) *slot { return &slot{config: c, host: host} }
+func newSlot(c Config, host string, dials *rate.Limiter) *slot {
+	return &slot{config: c, host: host, dials: dials}
+}
 
 // acquire returns the session to send on; release must follow.
 func (l *slot) acquire() (*session, error) {
@@ -33,7 +38,7 @@ func (l *slot) acquire() (*session, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", errSigning, err)
 		}
-		l.current = newSession(l.config, l.host, token)
+		l.current = newSession(l.config, l.host, token, l.dials)
 	}
 	l.current.users++
 	return l.current, nil
@@ -95,7 +100,7 @@ func (l *slot) reconnect(old *session) {
 	defer l.mu.Unlock()
 	if l.current == old {
 		l.retire()
-		l.current = newSession(l.config, l.host, old.token)
+		l.current = newSession(l.config, l.host, old.token, l.dials)
 	}
 }
 

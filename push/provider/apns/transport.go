@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"golang.org/x/net/http2"
+	"golang.org/x/time/rate"
 )
 
 // exchange is what apns2 cannot carry: the exact body on the way out, the plain
@@ -23,6 +24,8 @@ type exchange struct {
 	// wrote is set once the request may have reached Apple.
 	wrote  atomic.Bool
 	answer Answer
+	// link is the connection it has room on, for the pool.
+	link *link
 }
 
 type exchangeKey struct{}
@@ -35,13 +38,17 @@ const maxAnswer = 8 << 10
 
 // transport sends what the exchange in the context says and keeps the answer in
 // it. Embedding gives it CloseIdleConnections, which apns2 demands.
-type transport struct{ *http2.Transport }
+type transport struct {
+	*http2.Transport
+	pool *pool
+}
 
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	x, ok := req.Context().Value(exchangeKey{}).(*exchange)
 	if !ok {
-		return nil, errors.New("apns: request without an exchange")
+		return nil, errNoExchange
 	}
+	defer t.pool.leave(x)
 	req = req.Clone(req.Context())
 	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(x.body)), nil }
 	req.Body, _ = req.GetBody()
@@ -69,29 +76,36 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// newTransport dials through the session, which has to know its connections.
-// Strict streams: Apple admits one until the first valid token, and without it
-// a burst would open a connection for each.
+// newTransport dials through the session's pool. Strict streams: Apple admits one
+// until the first valid token, and without it a burst would open a connection for
+// each.
 func newTransport(c Config, s *session) *transport {
-	return &transport{&http2.Transport{
-		DialTLSContext: func(ctx context.Context, network, addr string, cfg *tls.Config) (net.Conn, error) {
-			cfg = cfg.Clone()
-			cfg.RootCAs, cfg.MinVersion = c.RootCAs, tls.VersionTLS12
-			return s.dial(ctx, c.Dial, addr, cfg)
-		},
+	t := &http2.Transport{
 		DisableCompression:         true,
 		StrictMaxConcurrentStreams: true,
 		ReadIdleTimeout:            c.ReadIdle,
 		PingTimeout:                c.PingTimeout,
 		WriteByteTimeout:           c.PingTimeout,
 		IdleConnTimeout:            c.IdleClose,
-	}}
+	}
+	p := &pool{session: s, transport: t}
+	t.ConnPool = p
+	return &transport{t, p}
 }
 
 const (
 	dialTimeout  = 5 * time.Second
 	tcpKeepAlive = 15 * time.Second
+	// A host is dialed so many times at once and then so often. Apple names no
+	// numbers.
+	dialBurst = 10
+	dialEvery = 3 * time.Second
 )
+
+// newDials paces the connections to one host.
+func newDials(connections int) *rate.Limiter {
+	return rate.NewLimiter(rate.Every(dialEvery), max(dialBurst, 2*connections))
+}
 
 var errNoHTTP2 = errors.New("apns: the host does not speak HTTP/2")
 
