@@ -61,8 +61,9 @@ type Delivery struct {
 	Reason string
 	// Attempt counts own sends that the vendor could judge.
 	Attempt int
-	// MaybeSent is set once an attempt ended without an answer: the device may
-	// show it already, under the same identity.
+	// MaybeSent is set once an attempt ended with no answer, with a failure of the
+	// vendor's own, or with the worker that made it: the device may show it
+	// already, under the same identity.
 	MaybeSent bool
 
 	DueAt      time.Time

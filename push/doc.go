@@ -18,7 +18,7 @@
 //
 //	verdict      row           wait   counts  address  lane
 //	ok           accepted      -      yes     ok       runs
-//	backoff      retry         500ms  yes     ok       runs
+//	backoff      retry         500ms  unsure  ok       runs
 //	ambiguous    retry         500ms  unsure  ok       runs
 //	slow_device  retry         30s    yes     ok       runs
 //	slow_all     retry         1m     yes     ok       rests 1m
@@ -31,6 +31,7 @@
 // tried in the vendor's other environment first, where there is one, and what
 // worked is remembered; where other addresses prove that the fault is not ours,
 // the worker makes it dead. Unsure means that the device may show it already: it
-// is sent again under the same identity. A resting lane sends nothing, then one
+// is sent again under the same identity, and taken back if it is handled first; a
+// backoff of which nothing has left (Verdict.Unsent) is not unsure. A resting lane sends nothing, then one
 // push as a probe; it rests for longer each time that is refused.
 package push

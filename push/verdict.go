@@ -49,6 +49,9 @@ type Verdict struct {
 	DeadAt time.Time
 	// ProviderID is the id the vendor filed it under.
 	ProviderID string
+	// Unsent: nothing of the push has left, so it cannot be on a screen. After any
+	// other Backoff it can: vendors have delivered what they answered with 503.
+	Unsent bool
 }
 
 // Provider sends to one vendor. Implementations are safe for concurrent use.

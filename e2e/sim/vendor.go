@@ -184,6 +184,10 @@ func (w *world) show(m push.Message) {
 func (w *world) takeBack(m push.Message) {
 	key := taken(push.Delivery{Subject: m.Payload.Subject, Address: m.Address.ID})
 	before, rang := w.vendor.rang[key]
+	if !rang && w.inDoubt(m) {
+		w.vendor.back[key] = true
+		return // nobody heard whether it had arrived, and it had not
+	}
 	if !rang || before.collapse != m.CollapseID {
 		w.failf("R22", "%s is taken back and was never shown", key)
 	}
@@ -196,6 +200,18 @@ func (w *world) takeBack(m push.Message) {
 			d.tray = slices.DeleteFunc(d.tray, func(old push.Message) bool { return old.CollapseID == m.CollapseID })
 		}
 	}
+}
+
+// inDoubt reports whether the server cannot know that an alert was not shown.
+func (w *world) inDoubt(m push.Message) (doubt bool) {
+	w.view(func(tx *store.Read) error {
+		rows, err := tx.DeliveriesAbout(m.Payload.Key())
+		for _, row := range rows {
+			doubt = doubt || row.Kind != push.Withdraw && row.Address == m.Address.ID && row.MaybeSent
+		}
+		return err
+	})
+	return doubt
 }
 
 // accepts is a vendor on a good day.

@@ -12,8 +12,9 @@ func Apply(d push.Delivery, e Event) push.Delivery {
 	case LeaseTaken:
 		d.State, d.Lease, d.LeaseUntil = push.Leased, e.Lease, e.Until
 	case LeaseLost:
+		// Its holder may have sent it and died before it could say so.
 		d = unlease(d)
-		d.State = waiting(d)
+		d.State, d.MaybeSent = waiting(d), true
 	case Returned:
 		d = unlease(d)
 		d.State, d.Reason, d.DueAt = waiting(d), e.Reason, e.At

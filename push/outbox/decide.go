@@ -172,7 +172,7 @@ func accepted(d push.Delivery, c Settle, now time.Time) []Event {
 // whose deadline comes first.
 func retry(d push.Delivery, c Settle, least time.Duration, now time.Time) []Event {
 	at := now.Add(Backoff(d.Attempt, least, c.Jitter))
-	unsure := c.Verdict.Class == push.Ambiguous
+	unsure := c.Verdict.Class == push.Ambiguous || c.Verdict.Class == push.Backoff && !c.Verdict.Unsent
 	if !at.Before(d.ExpiresAt) {
 		return []Event{Ended{At: now, State: push.Expired, Reason: c.Verdict.Reason, Counted: true, MaybeSent: unsure}}
 	}

@@ -18,8 +18,8 @@
 // due time. It is never closed by that.
 //
 // A withdrawal is a row like any other. Right before its send (FreshWithdrawal)
-// it looks at the alert that it takes back: accepted, it is sent; still with a
-// worker, it waits; never accepted, it ends as superseded.
+// it looks at the alert that it takes back: accepted, or perhaps sent, it is sent;
+// still with a worker, it waits; never sent, it ends as superseded.
 //
 // A row in a worker's hands is never closed from outside: the worker reads its
 // subject again right before the send (Fresh), and if the send is already on

@@ -27,7 +27,8 @@ type VendorAccepted struct{ At time.Time }
 type RetryPlanned struct {
 	At     time.Time
 	Reason string
-	// MaybeSent: the request went out and no answer came.
+	// MaybeSent: the request went out, and no answer came or none that rules out
+	// that the device shows it.
 	MaybeSent bool
 	// Env, when set, is tried next instead of the address's own.
 	Env push.Env
@@ -52,7 +53,7 @@ type Ended struct {
 	At     time.Time
 	State  push.State
 	Reason string
-	// Counted: a send led here. MaybeSent: that send got no answer.
+	// Counted: a send led here. MaybeSent: that send may have arrived.
 	Counted   bool
 	MaybeSent bool
 }

@@ -103,6 +103,8 @@ func explainExpired(d push.Delivery) string {
 func explainSuperseded(d push.Delivery) string {
 	when := after(d.EndedAt.Sub(d.CreatedAt)) + "it was asked"
 	switch {
+	case d.MaybeSent && d.Reason == ReasonHandled:
+		return "perhaps shown: " + vendor(d.Lane) + " did not say whether it took it before it was handled, " + when
 	case d.Reason == ReasonNewerVersion:
 		return "not sent: replaced by a newer version"
 	case d.Reason == ReasonNotShown:

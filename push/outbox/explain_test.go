@@ -72,6 +72,7 @@ func explanations() []told {
 		{"no more time", push.Expired, "ServiceUnavailable", tried(9), "not delivered in time: Apple answered ServiceUnavailable, after 9 attempts"},
 		{"no answer in time", push.Expired, "no_answer", tried(1), "not delivered in time: Apple gave no answer, after 1 attempt"},
 		{"answered", push.Superseded, outbox.ReasonHandled, ended(3 * time.Second), "not sent: handled 3 s after it was asked"},
+		{"answered in doubt", push.Superseded, outbox.ReasonHandled, func(d *push.Delivery) { d.MaybeSent = true; ended(3 * time.Second)(d) }, "perhaps shown: Apple did not say whether it took it before it was handled, 3 s after it was asked"},
 		{"answered in the grace", push.Superseded, outbox.ReasonHandled, held(ended(3 * time.Second)), "not sent: handled 3 s after it was asked, while this phone was the one in your hand"},
 		{"answered after the grace", push.Superseded, outbox.ReasonHandled, held(ended(3 * time.Hour)), "not sent: handled 3 h after it was asked"},
 		{"revised", push.Superseded, outbox.ReasonNewerVersion, nil, "not sent: replaced by a newer version"},

@@ -83,7 +83,7 @@ func FreshWithdrawal(d push.Delivery, open bool, alerts []push.Delivery, a Addre
 	}
 	waits := false
 	for _, alert := range alerts {
-		if alert.State == push.Accepted {
+		if alert.State == push.Accepted || alert.State.Final() && alert.MaybeSent {
 			return f, addr
 		}
 		waits = waits || !alert.State.Final()

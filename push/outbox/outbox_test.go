@@ -210,6 +210,30 @@ func TestSettle_AmbiguousIsRememberedAcrossLaterAttempts(t *testing.T) {
 	}
 }
 
+// What may be on a screen although nobody said so has to be known, so that it can
+// be taken back: vendors have delivered what they answered with 503 (B9), and a
+// worker may die between its send and its word.
+func TestDoubt_B9_IsEveryEndThatMayHaveDelivered(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		cmd  outbox.Command
+		want bool
+	}{
+		"no answer":           {settle(push.Verdict{Class: push.Ambiguous, Reason: "no_answer"}), true},
+		"unavailable":         {settle(push.Verdict{Class: push.Backoff, Reason: "UNAVAILABLE"}), true},
+		"out of reach":        {settle(push.Verdict{Class: push.Backoff, Reason: "not_sent", Unsent: true}), false},
+		"too many":            {settle(push.Verdict{Class: push.SlowDevice}), false},
+		"credentials refused": {settle(push.Verdict{Class: push.Cred}), false},
+		"given back unsent":   {outbox.Release{Lease: "mine", At: t0}, false},
+		"its worker died":     {outbox.Reap{Orphaned: true}, true},
+	} {
+		d, _, err := outbox.Step(in(push.Leased), c.cmd, t0)
+		if err != nil || d.MaybeSent != c.want {
+			t.Errorf("%s: in doubt %v (%v), want %v", name, d.MaybeSent, err, c.want)
+		}
+	}
+}
+
 func TestDead_BelievesTheVendorOnlyAboutThisRegistration(t *testing.T) {
 	t.Parallel()
 	registered := address().RegisteredAt

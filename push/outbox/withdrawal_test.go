@@ -34,6 +34,8 @@ func TestFreshWithdrawal(t *testing.T) {
 		"given back":                 {alerts: alert(push.Retry), want: again},
 		"waiting":                    {alerts: alert(push.Pending), want: again},
 		"superseded":                 {alerts: alert(push.Superseded), want: never},
+		"superseded in doubt":        {alerts: []push.Delivery{in(push.Superseded, func(d *push.Delivery) { d.MaybeSent = true })}},
+		"still tried in doubt":       {alerts: []push.Delivery{in(push.Retry, func(d *push.Delivery) { d.MaybeSent = true })}, want: again},
 		"rejected":                   {alerts: alert(push.Rejected), want: never},
 		"no alert at all":            {want: never},
 		"wanted again":               {open: true, alerts: alert(push.Accepted), want: outbox.Freshness{State: push.Superseded, Reason: outbox.ReasonOpenAgain}},

@@ -55,7 +55,7 @@ func Withdrawals(account Account, change Change, rows []push.Delivery, addresses
 	}
 	shown := map[string]bool{}
 	for _, d := range rows {
-		if d.Kind != push.Withdraw && (d.State == push.Accepted || d.State == push.Leased) {
+		if d.Kind != push.Withdraw && (d.State == push.Accepted || d.State == push.Leased || d.MaybeSent) {
 			shown[d.Address] = true
 		}
 	}

@@ -28,8 +28,9 @@ func TestWithdrawals(t *testing.T) {
 		return rows
 	}
 	in := func(s push.State) []push.Delivery {
-		return []push.Delivery{{Kind: push.DecisionRequired, Address: "adr_1", State: s, MaybeSent: true}}
+		return []push.Delivery{{Kind: push.DecisionRequired, Address: "adr_1", State: s}}
 	}
+	doubt := []push.Delivery{{Kind: push.DecisionRequired, Address: "adr_1", State: push.Retry, MaybeSent: true}}
 	tests := map[string]struct {
 		change plan.Change
 		rows   []push.Delivery
@@ -43,7 +44,8 @@ func TestWithdrawals(t *testing.T) {
 		"denied says so":             {plan.DecisionClosed{Subject: dec}, shown(push.DecisionRequired, "adr_3"), []string{"adr_3 suppressed"}},
 		"in a worker's hands":        {plan.DecisionClosed{Subject: dec}, in(push.Leased), []string{"adr_1"}},
 		"still waiting":              {plan.DecisionClosed{Subject: dec}, in(push.Pending), nil},
-		"perhaps sent":               {plan.DecisionClosed{Subject: dec}, in(push.Retry), nil},
+		"tried and not sent":         {plan.DecisionClosed{Subject: dec}, in(push.Retry), nil},
+		"B9: perhaps sent":           {plan.DecisionClosed{Subject: dec}, doubt, []string{"adr_1"}},
 		"refused":                    {plan.DecisionClosed{Subject: dec}, in(push.Rejected), nil},
 		"a withdrawal is no alert":   {plan.DecisionClosed{Subject: dec}, shown(push.Withdraw, "adr_1"), nil},
 		"a new revision replaces":    {plan.DecisionOpened{Subject: dec}, shown(push.DecisionRequired, "adr_1"), nil},

@@ -85,6 +85,7 @@ func Check(t testing.TB, name string, documented map[push.Class]Effect, v push.V
 		t.Errorf("%s: class %q is not documented", name, v.Class)
 		return
 	}
+	want.Unsure = want.Unsure && !v.Unsent
 	if want.Wait > 0 {
 		want.Wait = max(want.Wait, v.RetryAfter)
 	}

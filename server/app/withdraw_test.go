@@ -152,6 +152,41 @@ func TestWithdraw_OfAnAlertInFlight(t *testing.T) {
 	}
 }
 
+// B9: what was shown although the vendor answered 503, or nothing, or the server
+// died before it heard the answer, is taken back like any other alert.
+func TestWithdraw_B9_WhatMayHaveBeenShown(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(h *harness, row push.Delivery){
+		"unavailable": func(h *harness, row push.Delivery) {
+			h.settle(row, push.Verdict{Class: push.Backoff, Reason: "UNAVAILABLE"})
+		},
+		"no answer": func(h *harness, row push.Delivery) {
+			h.settle(row, push.Verdict{Class: push.Ambiguous, Reason: "no_answer"})
+		},
+		"the server died": func(h *harness, _ push.Delivery) {
+			h.restart()
+			check(h.t, h.app.Outbox().Recover(h.t.Context(), lane))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHarness(t)
+			tablet := h.newDevice(h.account, store.PlatformIOS)
+			h.newAddress(tablet, "bb")
+			_, held := h.startTask("one")
+			d := h.request(held)
+			row := h.takeOne()
+			alert := h.message(row)
+			end(h, row)
+			h.answer(h.phone, d, "deny")
+			got := h.deliver()[tablet.Installation]
+			if len(got) != 1 || got[0].Payload.Kind != push.Withdraw || got[0].CollapseID != alert.CollapseID {
+				t.Errorf("sent %q", said(got))
+			}
+		})
+	}
+}
+
 // B5: withdrawals eat into nothing that a decision needs.
 func TestWithdraw_B5_AfterManyADecisionStillRings(t *testing.T) {
 	t.Parallel()

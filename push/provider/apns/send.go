@@ -50,7 +50,7 @@ func (l *slot) attempt(ctx context.Context, m push.Message, body []byte) push.Ve
 	case errors.Is(err, errSigning):
 		return push.Verdict{Class: push.Cred, Reason: reasonSigning}
 	case err != nil:
-		return push.Verdict{Class: push.Backoff, Reason: reasonNotSent}
+		return push.Verdict{Class: push.Backoff, Reason: reasonNotSent, Unsent: true}
 	}
 	defer l.release(s)
 	answers := s.answers.Load()
@@ -85,7 +85,7 @@ func (l *slot) exchange(ctx context.Context, s *session, m push.Message, body []
 	case err != nil && x.wrote.Load():
 		return push.Verdict{Class: push.Ambiguous, Reason: reasonNoAnswer}
 	}
-	v := push.Verdict{Class: push.Backoff, Reason: reasonNotSent}
+	v := push.Verdict{Class: push.Backoff, Reason: reasonNotSent, Unsent: true}
 	if soon, ok := errors.AsType[tooSoonError](err); ok {
 		v.RetryAfter = soon.wait
 	}

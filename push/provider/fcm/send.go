@@ -53,7 +53,7 @@ func (p *Provider) attempt(ctx context.Context, message *messaging.Message) (v p
 	case err != nil && !x.started.Load() && ctx.Err() == nil:
 		return push.Verdict{Class: push.Bug, Reason: reasonKit}, false
 	default:
-		return push.Verdict{Class: push.Backoff, Reason: reasonNotSent}, false
+		return push.Verdict{Class: push.Backoff, Reason: reasonNotSent, Unsent: true}, false
 	}
 	// A key of Apple's that Firebase holds is refused with 401 as well.
 	if x.answer.Status == http.StatusUnauthorized && v.Reason != codeThirdPartyAuth && v.Reason != codeAPNsAuth {

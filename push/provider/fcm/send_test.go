@@ -279,7 +279,7 @@ func TestSend_WhatTheIssuerAnswers(t *testing.T) {
 			}
 		})
 		v := b.push(t, decision())
-		if diff := cmp.Diff(push.Verdict{Class: tt.class, Reason: tt.reason, RetryAfter: tt.least}, v); diff != "" {
+		if diff := cmp.Diff(push.Verdict{Class: tt.class, Reason: tt.reason, RetryAfter: tt.least, Unsent: tt.class == push.Backoff}, v); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 		if n := len(b.google.requests()); n != 0 {

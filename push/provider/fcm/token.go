@@ -129,7 +129,7 @@ func classifyToken(err error, now time.Time) push.Verdict {
 	case errors.Is(err, errNoToken):
 		return push.Verdict{Class: push.Cred, Reason: "token_missing"}
 	case !errors.As(err, &refused) || refused.Response == nil:
-		return push.Verdict{Class: push.Backoff, Reason: "token_unreachable"}
+		return push.Verdict{Class: push.Backoff, Reason: "token_unreachable", Unsent: true}
 	}
 	status := refused.Response.StatusCode
 	v := push.Verdict{
@@ -144,7 +144,7 @@ func classifyToken(err error, now time.Time) push.Verdict {
 		v.Reason = "token_" + body.Error
 	}
 	if status < 400 || status >= 500 || status == http.StatusRequestTimeout || status == http.StatusTooManyRequests {
-		v.Class, v.RetryAfter = push.Backoff, max(v.RetryAfter, leastBackoff)
+		v.Class, v.RetryAfter, v.Unsent = push.Backoff, max(v.RetryAfter, leastBackoff), true
 	}
 	return v
 }
