@@ -12,6 +12,7 @@ type metrics struct {
 	registry *prometheus.Registry
 	calls    *prometheus.CounterVec
 	duration *prometheus.HistogramVec
+	stuck    prometheus.Gauge
 }
 
 // newMetrics asks open for the streams that are open: a call is counted when it
@@ -26,8 +27,11 @@ func newMetrics(open func() int, l *lanes) *metrics {
 			Name: "beckon_call_seconds", Help: "How long calls took, the time they were asked to wait included.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, 1, 5, 25, 60},
 		}, []string{"procedure"}),
+		stuck: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "beckon_tasks_stuck", Help: "Tasks that nothing would ever move, at the last look. Anything but 0 is a fault.",
+		}),
 	}
-	m.registry.MustRegister(m.calls, m.duration,
+	m.registry.MustRegister(m.calls, m.duration, m.stuck,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "beckon_open_streams", Help: "Streams that are open.",
 		}, func() float64 { return float64(open()) }),
@@ -35,6 +39,9 @@ func newMetrics(open func() int, l *lanes) *metrics {
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
+
+// foundStuck is what a look for stuck tasks could not mend.
+func (m *metrics) foundStuck(n int) { m.stuck.Set(float64(n)) }
 
 func (m *metrics) observe(c rpc.Call) {
 	m.calls.WithLabelValues(c.Procedure, c.Kind.String(), c.Code, c.Reason).Inc()

@@ -40,6 +40,8 @@ type Server struct {
 	rpc   *connect.Server
 	lanes *lanes
 	log   *slog.Logger
+	// counted are the metrics.
+	counted *metrics
 
 	http    *http.Server
 	unused  *unused
@@ -106,11 +108,11 @@ func (s *Server) open(ctx context.Context) error {
 		return err
 	}
 	doorkeeper := auth.NewAuthenticator(issuer, s.app)
-	counted := newMetrics(s.app.OpenStreams, s.lanes)
+	s.counted = newMetrics(s.app.OpenStreams, s.lanes)
 	rates := rpc.NewRates(*s.cfg.Limits, s.cfg.Clock)
 	s.rpc, err = rpc.NewServer(rpc.Config{
 		App: s.app, Auth: doorkeeper, Table: policy.Table(), Rates: rates,
-		Log: s.log, LogKey: logKey(keys), Observe: counted.observe,
+		Log: s.log, LogKey: logKey(keys), Observe: s.counted.observe,
 	})
 	if err != nil || s.cfg.InProcess {
 		return err
@@ -119,7 +121,7 @@ func (s *Server) open(ctx context.Context) error {
 	rpc.Mount(mux, s.rpc)
 	httpapi.Mount(mux, httpapi.Config{
 		Answer: s.app, Taps: doorkeeper, Describe: rpc.Describe, Slow: rates.Source,
-		Metrics: counted.registry, Ready: s.ready,
+		Metrics: s.counted.registry, Ready: s.ready,
 	})
 	return s.listen(ctx, mux)
 }
@@ -193,6 +195,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	defer running.Wait()
 	defer stopLoops()
 	running.Go(func() { maintenance.Due(loops, s.app, s.app.Hub(), app.TopicDue, s.log) })
+	running.Go(func() { maintenance.Sweep(loops, s.app, s.log, s.counted.foundStuck) })
 	for _, w := range s.lanes.workers {
 		running.Go(func() { w.Run(loops) })
 	}

@@ -174,9 +174,11 @@ func (w *world) processDue() {
 			return "next " + next.UTC().Format(time.RFC3339Nano), err
 		},
 		judge: func() string {
-			todo := plan()
-			for _, d := range todo[:min(len(todo), w.engine.commits)] {
-				w.happen(d)
+			// What is due in an account is one commit: all of it or nothing.
+			if w.engine.commits > 0 {
+				for _, d := range plan() {
+					w.happen(d)
+				}
 			}
 			var next time.Time
 			if left := w.model.dues(); len(left) > 0 {

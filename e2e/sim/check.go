@@ -85,6 +85,7 @@ func (w *world) check() {
 	})
 	w.checkQueues()
 	w.checkDue()
+	w.checkStuck()
 }
 
 // same fails unless the store says what the model says.

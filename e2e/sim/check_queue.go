@@ -94,6 +94,15 @@ func (w *world) checkDue() {
 	}
 }
 
+// checkStuck: R6. The server finds nothing itself that nobody would move.
+func (w *world) checkStuck() {
+	stuck, err := w.app.FindStuck(w.ctx)
+	w.must(err)
+	if len(stuck) > 0 {
+		w.failf("R6", "without a next mover: %+v", stuck)
+	}
+}
+
 // checkAlerts: R20, R21. The outbox has a row for each call that the story
 // demands, and none besides.
 func (w *world) checkAlerts(tx *store.Read) {

@@ -115,6 +115,20 @@ func (s *Store) Accounts(ctx context.Context, n int) ([]AccountRow, error) {
 	return out, err
 }
 
+// AccountsAfter lists up to n accounts past one in the order of their keys; the
+// empty key stands before the first.
+func (s *Store) AccountsAfter(ctx context.Context, key string, n int) ([]AccountRow, error) {
+	var out []AccountRow
+	err := s.engine.View(ctx, "", func(r Reader) error {
+		out = nil
+		return scanRange(r.Scan, tabAccount, append([]byte(key), 0), nil, func(_ []byte, row AccountRow) bool {
+			out = append(out, row)
+			return len(out) < n
+		})
+	})
+	return out, err
+}
+
 // Claimed reports whether anybody owns an account of this server.
 func (s *Store) Claimed(ctx context.Context) (bool, error) {
 	claimed := false

@@ -95,6 +95,26 @@ func (t *Tx) movePointer(ownTable Table, own []byte, table Table, next, value []
 	return t.w.Put(table, next, value)
 }
 
+// HasDue reports whether a pointer of (kind, id) will bring it up.
+func (r *Read) HasDue(kind DueKind, id string) (bool, error) {
+	return r.has(tabDue, accountKey(r.account, string(kind), id), tabPointDue)
+}
+
+// Queued reports whether a worker that claims would find a task.
+func (r *Read) Queued(task string) (bool, error) {
+	return r.has(tabReadyOf, accountKey(r.account, task), Table(tabPointReady))
+}
+
+// has follows the one pointer that own names.
+func (r *Read) has(ownTable Table, own []byte, table Table) (bool, error) {
+	key, err := r.r.Get(ownTable, own)
+	if err != nil || key == nil {
+		return false, err
+	}
+	value, err := r.r.Get(table, append([]byte(nil), key...))
+	return value != nil, err
+}
+
 // nextTime is when time alone changes a decision: its own end, or that of the
 // first grant still armed.
 func nextTime(s decision.State) time.Time {

@@ -7,8 +7,8 @@ import (
 	"github.com/beckon-dev/beckon/sync/task"
 )
 
-// timerID names a timer among the due pointers.
-func timerID(task, key string) string { return task + "\x00" + key }
+// TimerID names a timer among the due pointers.
+func TimerID(task, key string) string { return task + "\x00" + key }
 
 // TimerOf gives the task and the key that a due pointer of a timer names.
 func (d Due) TimerOf() (task, key string) {
@@ -37,7 +37,7 @@ func (t *Tx) PutTimer(timer task.Timer) error {
 	if timer.Fired() {
 		at = time.Time{}
 	}
-	if err := t.setDue(DueTimer, timerID(timer.Task, timer.Key), at); err != nil {
+	if err := t.setDue(DueTimer, TimerID(timer.Task, timer.Key), at); err != nil {
 		return err
 	}
 	t.Touch("task:" + timer.Task)
@@ -46,8 +46,43 @@ func (t *Tx) PutTimer(timer task.Timer) error {
 
 // DeleteTimer takes a timer away.
 func (t *Tx) DeleteTimer(id, key string) error {
-	if err := t.setDue(DueTimer, timerID(id, key), time.Time{}); err != nil {
+	if err := t.setDue(DueTimer, TimerID(id, key), time.Time{}); err != nil {
 		return err
 	}
 	return deleteRow(t.w, tabTimer, accountKey(t.account, id, key))
+}
+
+// Repoint writes the pointers of a task and its timers anew, for one that lost
+// them: what is there already stays where it is.
+func (t *Tx) Repoint(s task.State) error {
+	for _, kind := range []DueKind{DueLease, DueWait, DueDeadline} {
+		if err := t.dropPointer(tabDue, accountKey(t.account, string(kind), s.ID), tabPointDue); err != nil {
+			return err
+		}
+	}
+	if err := t.dropPointer(tabReadyOf, accountKey(t.account, s.ID), Table(tabPointReady)); err != nil {
+		return err
+	}
+	timers, err := t.Timers(s.ID)
+	if err != nil {
+		return err
+	}
+	for _, timer := range timers {
+		if err := t.dropPointer(tabDue, accountKey(t.account, string(DueTimer), TimerID(s.ID, timer.Key)), tabPointDue); err != nil {
+			return err
+		}
+		if err := t.PutTimer(timer); err != nil {
+			return err
+		}
+	}
+	return t.PutTask(s, false)
+}
+
+// dropPointer forgets a pointer that leads nowhere, so that it is set anew.
+func (t *Tx) dropPointer(ownTable Table, own []byte, table Table) error {
+	there, err := t.has(ownTable, own, table)
+	if err != nil || there {
+		return err
+	}
+	return t.w.Delete(ownTable, own)
 }
