@@ -16,6 +16,7 @@ import (
 	"github.com/beckon-dev/beckon/e2e/outage"
 	"github.com/beckon-dev/beckon/push"
 	apple "github.com/beckon-dev/beckon/push/emulator/apns"
+	"github.com/beckon-dev/beckon/push/emulator/device"
 	google "github.com/beckon-dev/beckon/push/emulator/fcm"
 	"github.com/beckon-dev/beckon/push/provider/apns"
 	"github.com/beckon-dev/beckon/push/provider/fcm"
@@ -45,6 +46,7 @@ type place struct {
 	network *outage.Network
 	apple   *apple.Server
 	google  *google.Server
+	pixel   *device.Device
 	store   *store.Store
 	app     *app.App
 	queues  map[string]*counted
@@ -139,7 +141,10 @@ func (p *place) startGoogle() push.Provider {
 	p.t.Cleanup(s.Close)
 	account, err := s.Issue("")
 	check(p.t, err)
-	check(p.t, s.AddDevice(google.Registration{Token: registration(), App: topic}))
+	p.pixel = device.New(device.Config{Name: "pixel", System: device.Android, Keep: keep})
+	p.t.Cleanup(p.pixel.Close)
+	check(p.t, p.pixel.Install(topic, nil))
+	check(p.t, s.AddDevice(google.Registration{Token: registration(), App: topic, Phone: p.pixel}))
 	provider, err := fcm.New(context.Background(), fcm.Config{
 		ServiceAccount: account, Endpoint: s.URL() + "/v1", TokenURI: s.TokenURL(),
 		RootCAs: pool(p.t, s.CAPEM()), Dial: p.network.Dial,
@@ -162,8 +167,8 @@ func pool(t *testing.T, pem []byte) *x509.CertPool {
 	return roots
 }
 
-// moveIn makes the person, the addresses and the agent.
-func (p *place) moveIn() {
+// person makes an account with one phone.
+func (p *place) person() policy.Principal {
 	p.t.Helper()
 	ctx := p.t.Context()
 	link, err := p.app.AddAccount(ctx, policy.Principal{Kind: policy.Operator})
@@ -176,8 +181,15 @@ func (p *place) moveIn() {
 		Platform: store.PlatformIOS, Label: "Phone", PublicKey: public, Locale: "en",
 	}})
 	check(p.t, err)
-	p.account, _ = store.AccountKey(in.Account)
-	me := policy.Principal{Kind: policy.Installation, Account: p.account, Installation: in.Installation.ID}
+	account, _ := store.AccountKey(in.Account)
+	return policy.Principal{Kind: policy.Installation, Account: account, Installation: in.Installation.ID}
+}
+
+// moveIn makes the person, the addresses and the agent.
+func (p *place) moveIn() {
+	p.t.Helper()
+	ctx, me := p.t.Context(), p.person()
+	p.account = me.Account
 	for _, a := range []app.PutAddress{
 		{Kind: push.KindAPNs, Env: push.EnvSandbox, Topic: topic, Token: deviceToken()},
 		{Kind: push.KindFCMToken, Topic: topic, Token: registration()},
@@ -255,6 +267,8 @@ type counted struct {
 	mu         sync.Mutex
 	held, most int
 	claims     int
+	// claimed, when set, runs between a claim with rows and their re-read.
+	claimed func()
 }
 
 func (c *counted) Claim(ctx context.Context, lane string, n int, lease time.Duration) ([]push.Delivery, error) {
@@ -264,6 +278,9 @@ func (c *counted) Claim(ctx context.Context, lane string, n int, lease time.Dura
 	c.claims++
 	c.held += len(rows)
 	c.most = max(c.most, c.held)
+	if c.claimed != nil && len(rows) > 0 {
+		c.claimed()
+	}
 	return rows, err
 }
 
