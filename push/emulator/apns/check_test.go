@@ -65,9 +65,9 @@ func TestServer_GeneratesAnID(t *testing.T) {
 	}
 }
 
-// TestServer_Mutations changes one thing of a request that passes and expects the
+// TestServer_B35_EveryMutationIsRefused changes one thing of a request that passes and expects the
 // documented answer. A check that is taken out of the server fails its row.
-func TestServer_Mutations(t *testing.T) {
+func TestServer_B35_EveryMutationIsRefused(t *testing.T) {
 	t.Parallel()
 	voip := strings.Repeat("0b", 32)
 	other := strings.Repeat("ab", 32)

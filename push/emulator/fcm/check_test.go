@@ -96,9 +96,9 @@ func TestServer_ShowsANotificationMessage(t *testing.T) {
 	}
 }
 
-// TestServer_Mutations changes one thing of a request that passes and expects the
+// TestServer_B35_EveryMutationIsRefused changes one thing of a request that passes and expects the
 // documented answer. A check that is taken out of the server fails its row.
-func TestServer_Mutations(t *testing.T) {
+func TestServer_B35_EveryMutationIsRefused(t *testing.T) {
 	t.Parallel()
 	type change func(*bench, *push)
 	header := func(name, value string) change { return func(_ *bench, p *push) { p.header.Set(name, value) } }

@@ -31,8 +31,8 @@ func TestServer_GivesAnAccessToken(t *testing.T) {
 	b.want(b.good(), 200, "")
 }
 
-// TestServer_AssertionMutations changes one thing of an assertion that passes.
-func TestServer_AssertionMutations(t *testing.T) {
+// TestServer_B35_EveryMutationOfAnAssertion changes one thing of an assertion that passes.
+func TestServer_B35_EveryMutationOfAnAssertion(t *testing.T) {
 	t.Parallel()
 	stranger, key, err := fcm.NewServiceAccount("demo-project")
 	if err != nil {

@@ -66,7 +66,7 @@ func TestSend_TheTokenIsAskedForWithAnAssertion(t *testing.T) {
 
 // B9, B31: FCM has answered 503 for what it delivered; the kit alone would send
 // five times.
-func TestSend_UnavailableIsOneAttempt(t *testing.T) {
+func TestSend_B31_UnavailableIsOneAttempt(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(g *google, _ *fcm.Config) {
 		g.send = func(_ int, w http.ResponseWriter, _ *http.Request) {

@@ -129,7 +129,7 @@ func TestStrict_EveryCode(t *testing.T) {
 
 // B9: delivered and answered as failed. One attempt, and the next one has the
 // same tag, so it replaces.
-func TestStrict_UnavailableAfterStoring(t *testing.T) {
+func TestStrict_B9_UnavailableAfterStoring(t *testing.T) {
 	t.Parallel()
 	s := before(t)
 	s.script(t, emulator.Match{}, emulator.Fault{Code: emulator.Unavailable, Store: true})
