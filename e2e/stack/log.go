@@ -17,6 +17,9 @@ type Entry struct {
 	Source string `json:"source"`
 	Phone  string `json:"phone"`
 	Vendor string `json:"vendor"`
+	// What happened, and why.
+	What   string `json:"what"`
+	Why    string `json:"why"`
 	Record Record `json:"record"`
 }
 

@@ -86,6 +86,40 @@ func (p *Phones) Fault(name string) {
 	p.call(http.MethodPost, "/phones/phone/fault", map[string]string{"fault": name}, nil)
 }
 
+// Script makes a vendor do something about requests to come; see beckon-phones
+// vendor fault --help. Without vendor in it, the phone's own is meant.
+func (p *Phones) Script(fault map[string]any) {
+	p.t.Helper()
+	if fault["vendor"] == nil {
+		fault["phone"] = "phone"
+	}
+	p.call(http.MethodPost, "/faults", fault, nil)
+}
+
+// Given is how often the faults scripted so far were given, in their order.
+func (p *Phones) Given() []int {
+	p.t.Helper()
+	var res struct{ Faults []struct{ Given int } }
+	p.call(http.MethodGet, "/faults", nil, &res)
+	out := []int{}
+	for _, f := range res.Faults {
+		out = append(out, f.Given)
+	}
+	return out
+}
+
+// Set changes how the phone is; see beckon-phones set --help.
+func (p *Phones) Set(condition string) {
+	p.t.Helper()
+	p.call(http.MethodPost, "/phones/phone/set", map[string]string{"condition": condition}, nil)
+}
+
+// Open opens the newest alert in the app, waiting for one to be there.
+func (p *Phones) Open() {
+	p.t.Helper()
+	p.call(http.MethodPost, "/phones/phone/open", map[string]string{"wait": "20s"}, nil)
+}
+
 // Screen is what the phone shows and how often it rang.
 type Screen struct {
 	Badge  int `json:"badge"`

@@ -7,12 +7,12 @@ import (
 
 // pageFiles are the lock screens as a page. Nothing in it comes from elsewhere.
 //
-//go:embed page/index.html page/page.css page/page.js
+//go:embed page/*.html page/*.css page/*.js
 var pageFiles embed.FS
 
 // pagePolicy lets the page run its own script and nothing else, call this program
 // only, and stand in no frame: a tap could be stolen by what lies over it.
-const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
+const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // servePage adds the page to the control address.

@@ -32,7 +32,11 @@ func (p *program) visit(method, path, origin, body string) (*http.Response, stri
 func TestPage_NeedsNobodyElse(t *testing.T) {
 	t.Parallel()
 	p := start(t, t.TempDir(), "--phones", "phone")
-	for path, kind := range map[string]string{"/": "text/html", "/page/page.css": "text/css", "/page/page.js": "text/javascript"} {
+	for path, kind := range map[string]string{
+		"/": "text/html", "/page/page.css": "text/css", "/page/screen.css": "text/css", "/page/api.js": "text/javascript",
+		"/page/page.js": "text/javascript", "/page/phone.js": "text/javascript", "/page/card.js": "text/javascript",
+		"/page/controls.js": "text/javascript", "/page/faults.js": "text/javascript", "/page/log.js": "text/javascript",
+	} {
 		res, text := p.visit(http.MethodGet, path, "", "")
 		if res.StatusCode != http.StatusOK || !strings.HasPrefix(res.Header.Get("Content-Type"), kind) {
 			t.Errorf("%s: %s, %s", path, res.Status, res.Header.Get("Content-Type"))

@@ -96,10 +96,14 @@ func (a *App) resultCard(thread, task string) Card {
 		if it.GetKind() != v1.ItemKind_ITEM_KIND_RESULT && it.GetKind() != v1.ItemKind_ITEM_KIND_FAILURE {
 			continue
 		}
-		last, out.State, out.Text = it.GetPosition(), strings.TrimPrefix(it.GetKind().String(), "ITEM_KIND_"), ""
+		last, out.State = it.GetPosition(), strings.TrimPrefix(it.GetKind().String(), "ITEM_KIND_")
+		var said []string
 		for _, p := range it.GetParts() {
-			out.Text += p.GetText()
+			if p.GetText() != "" {
+				said = append(said, p.GetText())
+			}
 		}
+		out.Text = strings.Join(said, "\n")
 	}
 	return out
 }

@@ -35,8 +35,8 @@ func TestPresence_IsReportedWhileAThreadIsOpen(t *testing.T) {
 			t.Errorf("reported %v", r)
 		}
 	}
-	if b.app.Looking() != "thr" {
-		t.Errorf("looks at %q", b.app.Looking())
+	if b.app.Looking() != "thr" || len(b.acknowledged) != 1 || b.acknowledged[0] != "dec" {
+		t.Errorf("looks at %q with the cards %q open", b.app.Looking(), b.acknowledged)
 	}
 	if !b.app.Leave(t.Context()) || b.app.Leave(t.Context()) {
 		t.Error("a thread is left once")

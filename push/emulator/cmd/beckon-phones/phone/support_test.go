@@ -73,6 +73,8 @@ type fake struct {
 	taps        []tap
 	presence    *journal.Journal[*v1.ReportPresenceRequest]
 	claimed     *v1.ClaimServerRequest
+	// acknowledged are the cards that were opened.
+	acknowledged []string
 	// paged makes a bootstrap two pages; the token of the second is refused
 	// refusePages times, for ever below 0.
 	paged       bool
@@ -279,6 +281,13 @@ func (f *fake) ClaimServer(_ context.Context, r *v1.ClaimServerRequest) (*v1.Cla
 	return &v1.ClaimServerResponse{
 		AccountId: "acc", ServerId: "srv", Installation: &v1.Installation{Id: "ins"}, Tokens: f.tokens(),
 	}, nil
+}
+
+func (f *fake) AcknowledgeDecision(_ context.Context, r *v1.AcknowledgeDecisionRequest) (*v1.AcknowledgeDecisionResponse, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.acknowledged = append(f.acknowledged, r.GetDecisionId())
+	return &v1.AcknowledgeDecisionResponse{}, nil
 }
 
 func (f *fake) ReportPresence(_ context.Context, r *v1.ReportPresenceRequest) (*v1.ReportPresenceResponse, error) {

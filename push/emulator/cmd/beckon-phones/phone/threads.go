@@ -78,12 +78,21 @@ func (a *App) OpenThread(ctx context.Context, thread string) (Card, error) {
 }
 
 // present puts a card on the app's screen, and with it the thread before its
-// person.
+// person. The server is told of both: of a question, that its card is open.
 func (a *App) present(card Card) {
 	a.mu.Lock()
 	a.opened = &card
 	a.mu.Unlock()
 	a.look(card.Thread)
+	if card.State != "PENDING" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(a.ctx, callLimit)
+	defer cancel()
+	a.fail(Event{Thread: card.Thread, Decision: card.Decision}, a.do(ctx, func(ctx context.Context, srv *server) error {
+		_, err := srv.decisions.AcknowledgeDecision(ctx, &v1.AcknowledgeDecisionRequest{DecisionId: card.Decision})
+		return err
+	}))
 }
 
 func (a *App) showThread(ctx context.Context, thread string) (Card, error) {
