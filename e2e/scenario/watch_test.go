@@ -158,10 +158,11 @@ func (s *screen) await(title string, within time.Duration) {
 	}
 }
 
-// watched is a server with a person and an agent, and no phones.
-func watched(t *testing.T) *house {
+// watched is a server with a person and an agent, and no phones. The arguments
+// are for the server.
+func watched(t *testing.T, args ...string) *house {
 	t.Helper()
-	h := &house{t: t, server: stack.NewServer(t, built(t))}
+	h := &house{t: t, server: stack.NewServer(t, built(t), args...)}
 	h.server.Start()
 	profile := filepath.Join(t.TempDir(), "owner.json")
 	owner, err := beckon.Claim(h.ctx(), profile, h.server.ClaimLink(), beckon.Device{Label: "laptop"}, beckon.Options{})
