@@ -131,7 +131,7 @@ type crowdOf struct {
 	// lines are connections, the last one made for each group of watchers.
 	lines map[int]*line
 	seen  report
-	// news is closed and made anew with each thing seen.
+	// changed is told of each thing seen.
 	changed *sync.Cond
 }
 

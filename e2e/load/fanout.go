@@ -102,7 +102,7 @@ func nth(page *v1.Changes, n int) *v1.WatchResponse {
 	for _, e := range page.GetPut() {
 		var header v1.Thread
 		if e.GetKind() == v1.EntityKind_ENTITY_KIND_THREAD_HEADER && proto.Unmarshal(e.GetBody(), &header) == nil {
-			header.Unread = uint64(n) //nolint:gosec // a count
+			header.Unread = uint64(n)
 			e.Body, _ = proto.Marshal(&header)
 		}
 	}

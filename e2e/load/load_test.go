@@ -130,5 +130,5 @@ func cases(s load.Sizes) []benchmark {
 			return load.DeltaRead(ctx, folder, d)
 		}})
 	}
-	return append(all, watchCases()...)
+	return append(all, watchCases(s)...)
 }

@@ -26,6 +26,13 @@ type watcher struct {
 	handshake atomic.Int64
 }
 
+// firstTries is how often a stream may fail before the first is open: on a busy
+// machine a handshake of a crowd may take longer than the server allows.
+const firstTries = 20
+
+// The pauses between tries, as PROTOCOL.md has them.
+const firstBackoff, longestBackoff = 500 * time.Millisecond, time.Minute
+
 // follow keeps a stream open until ctx ends. level hears how the first one
 // began.
 func (w *watcher) follow(ctx context.Context, level chan<- error) {
@@ -43,15 +50,15 @@ func (w *watcher) follow(ctx context.Context, level chan<- error) {
 		if ctx.Err() != nil {
 			return
 		}
-		if since.IsZero() && !live {
+		if since.IsZero() && !live && w.back.Tries == firstTries {
 			level <- err
 			return
 		}
 		if live { // a new absence
 			w.back = recall{}
 		} else {
+			pause = rand.N(min(firstBackoff<<min(w.back.Tries, 7), longestBackoff))
 			w.back.Tries++
-			pause = rand.N(100 * time.Millisecond)
 		}
 		if !wait(ctx, pause) {
 			return

@@ -8,7 +8,9 @@ import (
 )
 
 // watchCases are the rows about streams.
-func watchCases() []benchmark {
+func watchCases(s load.Sizes) []benchmark {
+	const accounts = 1000
+	many := max(s.Watchers/accounts, 1) // for each account
 	shared := load.Line{PerConnection: 50}
 	var all []benchmark
 	for _, c := range []load.Watches{
@@ -26,17 +28,15 @@ func watchCases() []benchmark {
 	}})
 	for _, l := range []load.Line{{TLS: true, PerConnection: 1}, {TLS: true, HTTP1: true}} {
 		all = append(all, benchmark{fmt.Sprintf("restart/%t", l.HTTP1), func(ctx context.Context, folder string) (load.Result, error) {
-			return load.Restart(ctx, folder, 1000, 10, l)
+			return load.Restart(ctx, folder, accounts, many, l)
 		}})
 	}
 	for _, l := range []load.Line{
 		{TLS: true, HTTP1: true}, {TLS: true, PerConnection: 1}, {TLS: true, PerConnection: 10},
 	} {
-		for _, each := range []int{5, 10} {
-			all = append(all, benchmark{fmt.Sprintf("idle/%t/%d/%d", l.HTTP1, l.PerConnection, each), func(ctx context.Context, folder string) (load.Result, error) {
-				return load.Idle(ctx, folder, 1000, each, l)
-			}})
-		}
+		all = append(all, benchmark{fmt.Sprintf("idle/%t/%d", l.HTTP1, l.PerConnection), func(ctx context.Context, folder string) (load.Result, error) {
+			return load.Idle(ctx, folder, accounts, many, l)
+		}})
 	}
 	return all
 }
