@@ -110,7 +110,7 @@ func (p phoneState) unusual() string {
 
 type logCommand struct {
 	From   int  `help:"Number of the first line; below 0 how many of the last."`
-	Follow bool `help:"Go on as things happen."   short:"f"`
+	Follow bool `help:"Go on as things happen."                                 short:"f"`
 }
 
 // Run copies the lines.

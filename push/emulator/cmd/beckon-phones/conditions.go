@@ -68,18 +68,22 @@ func (h *host) setCondition(ctx context.Context, u *unit, req request) (any, err
 		if c.name != req.Condition {
 			continue
 		}
-		if c.only != "" && c.only != u.vendor {
-			return nil, fmt.Errorf("%w: an iPhone knows no %s", errUsage, c.name)
-		}
-		u.changing.Lock()
-		defer u.changing.Unlock()
-		if !c.bare && !u.has() {
-			return nil, errNotInstalled
-		}
-		err := c.set(ctx, h, u)
+		err := h.happen(ctx, u, c)
 		return u.state(), err
 	}
 	return nil, fmt.Errorf("%w: no condition %q; there are %s", errUsage, req.Condition, strings.Join(names, ", "))
+}
+
+func (h *host) happen(ctx context.Context, u *unit, c condition) error {
+	if c.only != "" && c.only != u.vendor {
+		return fmt.Errorf("%w: an iPhone knows no %s", errUsage, c.name)
+	}
+	u.changing.Lock()
+	defer u.changing.Unlock()
+	if !c.bare && !u.has() {
+		return errNotInstalled
+	}
+	return c.set(ctx, h, u)
 }
 
 func online(on bool) func(context.Context, *host, *unit) error {

@@ -56,7 +56,7 @@ func roots(file string) (string, error) {
 type claimCommand struct {
 	Phone  string `arg:""                                                                   help:"Name of the phone."`
 	Link   string `arg:""                                                                   help:"The claim link that a new server prints."`
-	CAFile string `help:"PEM file with the roots to trust for it, instead of the system's." name:"ca-file"                                   type:"existingfile"`
+	CAFile string `help:"PEM file with the roots to trust for it, instead of the system's." name:"ca-file"                                  type:"existingfile"`
 }
 
 // Run makes the phone the first device.
@@ -164,9 +164,9 @@ func (a answerCommand) Run(c call) error {
 }
 
 type dismissCommand struct {
-	Phone string `arg:""                                                            help:"Name of the phone."`
+	Phone string `arg:""                                                                help:"Name of the phone."`
 	Key   string `help:"Alert to swipe away, as state names it; the newest by default."`
-	Wait  string `default:"0s"                                                      help:"How long to wait for an alert."`
+	Wait  string `default:"0s"                                                          help:"How long to wait for an alert."`
 }
 
 // Run swipes.

@@ -54,8 +54,8 @@ type vendorCommand struct {
 }
 
 type vendorFault struct {
-	Of   string `arg:""             help:"A phone, for requests to its present address; or apns or fcm, for all."`
-	Kind string `arg:"" optional:"" help:"Fault by its name, see above; the flags change it or stand alone."`
+	Of   string `arg:"" help:"A phone, for requests to its present address; or apns or fcm, for all."`
+	Kind string `arg:"" help:"Fault by its name, see above; the flags change it or stand alone."      optional:""`
 
 	Nth        int               `help:"First request it is for, from 1, counted from now."`
 	Times      int               `help:"How many in a row; 1 by default."`

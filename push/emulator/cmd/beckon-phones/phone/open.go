@@ -31,7 +31,7 @@ func (a *App) Open(ctx context.Context, n device.Notification) error {
 	card, err := a.show(ctx, p)
 	if err == nil {
 		a.tell(event(Opened, n, p))
-		a.present(card)
+		a.present(card) //nolint:contextcheck // presence outlasts the tap
 		err = a.Sync(ctx)
 	}
 	if err != nil {

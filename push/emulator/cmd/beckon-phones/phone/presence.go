@@ -66,7 +66,7 @@ func (a *App) stare(ctx context.Context, g *gaze) {
 			return
 		case <-lock.C:
 			if a.forget(g) {
-				a.away(a.ctx, g.thread, "the screen locked by itself")
+				a.away(a.ctx, g.thread, "the screen locked by itself") //nolint:contextcheck // the gaze has just ended its own
 			}
 			return
 		case <-repeat.C:

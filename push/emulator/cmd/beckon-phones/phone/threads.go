@@ -72,7 +72,7 @@ func (a *App) OpenThread(ctx context.Context, thread string) (Card, error) {
 		a.fail(Event{Thread: thread}, err)
 		return Card{}, err
 	}
-	a.present(card)
+	a.present(card) //nolint:contextcheck // presence outlasts the tap
 	a.tell(Event{Kind: Opened, Thread: thread, Task: card.Task, Decision: card.Decision, Revision: card.Revision})
 	return card, a.Sync(ctx)
 }
