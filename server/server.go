@@ -121,7 +121,7 @@ func (s *Server) open(ctx context.Context) error {
 	rpc.Mount(mux, s.rpc)
 	httpapi.Mount(mux, httpapi.Config{
 		Answer: s.app, Taps: doorkeeper, Describe: rpc.Describe, Slow: rates.Source,
-		Metrics: s.counted.registry, Ready: s.ready,
+		Metrics: s.counted.registry, Ready: s.ready, PermitKeys: issuer.PermitKeys(),
 	})
 	return s.listen(ctx, mux)
 }

@@ -163,6 +163,6 @@ func (w *world) settleAgent(tx *store.Tx, n int, name string) error {
 	}
 	return tx.PutLink(store.AgentLink{
 		Agent: id, Name: name, Ceiling: a.ceiling, LockScreen: a.optedIn, CreateTime: tx.Now(),
-		Scopes: []store.AgentScope{store.ScopeTaskCreate, store.ScopeTaskWork, store.ScopeDecisionRequest, store.ScopeReadOwn},
+		Scopes: []store.AgentScope{store.ScopeTaskCreate, store.ScopeTaskWork, store.ScopeDecisionRequest, store.ScopeReadOwn, store.ScopeEffectWrite},
 	})
 }

@@ -265,3 +265,8 @@ func (t tokens) Tap(g app.TapGrant) (string, error) {
 	t.w.taps[id] = g
 	return id, nil
 }
+
+// Permit says in clear what it permits.
+func (tokens) Permit(g app.PermitGrant) (string, time.Time, error) {
+	return fmt.Sprintf("permit %s %d", g.Effect, g.Generation), g.Now.Add(time.Minute), nil
+}

@@ -15,7 +15,7 @@ import (
 )
 
 func everyScope() []store.AgentScope {
-	return []store.AgentScope{store.ScopeTaskCreate, store.ScopeTaskWork, store.ScopeDecisionRequest, store.ScopeReadOwn}
+	return []store.AgentScope{store.ScopeTaskCreate, store.ScopeTaskWork, store.ScopeDecisionRequest, store.ScopeReadOwn, store.ScopeEffectWrite}
 }
 
 func TestCreateAgent(t *testing.T) {
@@ -119,7 +119,7 @@ func TestLinkAgent(t *testing.T) {
 	if anew.Revoked || !anew.CreateTime.Equal(h.clock.Now()) {
 		t.Errorf("linked anew: %+v", anew)
 	}
-	_, err = link(app.LinkAgent{Agent: foreign.Agent, Scopes: []store.AgentScope{5}})
+	_, err = link(app.LinkAgent{Agent: foreign.Agent, Scopes: []store.AgentScope{6}})
 	refusedField(t, "no such scope", err, "scopes")
 	over := decision.Irreversible + 1
 	_, err = link(app.LinkAgent{Agent: foreign.Agent, Ceiling: &over})

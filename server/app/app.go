@@ -20,6 +20,9 @@ type Tokens interface {
 	Access(g AccessGrant) (credential.Secret, time.Time, error)
 	// Tap makes the token of one button on one device.
 	Tap(g TapGrant) (string, error)
+	// Permit makes the token by which a tool gateway knows that an effect got
+	// GO, with its end.
+	Permit(g PermitGrant) (string, time.Time, error)
 }
 
 // AccessGrant is whom an access token stands for.
@@ -37,6 +40,15 @@ type TapGrant struct {
 	Asked                 [32]byte
 	Verb                  string
 	ExpireTime            time.Time
+}
+
+// PermitGrant is the one attempt that a permit is good for.
+type PermitGrant struct {
+	Account, Agent, Task, Effect string
+	Generation                   uint32
+	App, Connection, Operation   string
+	Digest                       [32]byte
+	Now                          time.Time
 }
 
 // PushApp is a client program that may register push endpoints.

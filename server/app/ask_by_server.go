@@ -43,13 +43,16 @@ func (a *App) settle(tx *store.Tx, d decision.State) error {
 	switch d.Kind {
 	case decision.ReviewResult:
 		return a.settleReview(tx, d)
+	case decision.ResolveUncertain:
+		return a.settleUncertain(tx, d)
 	default:
 		return nil
 	}
 }
 
 // taskOver is what the end of its task means for an open question of the
-// server. One that has nothing left to settle closes; the others stay.
+// server. One that has nothing left to settle closes; the others stay. What is
+// uncertain changes with its effect.
 func (a *App) taskOver(tx *store.Tx, d decision.State) error {
 	switch d.Kind {
 	case decision.ReviewResult:

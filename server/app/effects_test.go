@@ -59,6 +59,15 @@ func (h *harness) cursor(s changelog.Scope) app.At {
 	return at
 }
 
+// badge is the attention set as it stands.
+func (w *watcher) badge() (c store.Counters) {
+	w.h.view(w.h.account, func(tx *store.Read) error {
+		c = tx.Counters()
+		return nil
+	})
+	return c
+}
+
 // expect compares what happened since the last look.
 func (w *watcher) expect(what string, want effects) {
 	w.h.t.Helper()

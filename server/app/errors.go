@@ -38,6 +38,10 @@ var (
 	ErrDeniedBefore = errors.New("app: denied before in this task")
 	// ErrKillSwitch: the person has stopped every agent of the account.
 	ErrKillSwitch = errors.New("app: every agent of the account is stopped")
+	// ErrHeld: somebody holds the task, so nothing new is done to the outside.
+	ErrHeld = errors.New("app: task is held")
+	// ErrNeedsGrant: no rule allows this action, so a person has to.
+	ErrNeedsGrant = errors.New("app: action needs a grant")
 	// ErrTaskEnded: the task has ended.
 	ErrTaskEnded = errors.New("app: task has ended")
 	// ErrNoAccount: the agent is linked to none or to several accounts and has

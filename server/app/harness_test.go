@@ -58,6 +58,10 @@ func (fakeTokens) Tap(g app.TapGrant) (string, error) {
 	return fmt.Sprintf("tap %s %s %s %d", g.Installation, g.Decision, g.Verb, g.Revision), nil
 }
 
+func (fakeTokens) Permit(g app.PermitGrant) (string, time.Time, error) {
+	return fmt.Sprintf("permit %s %d %x", g.Effect, g.Generation, g.Digest[:4]), g.Now.Add(time.Minute), nil
+}
+
 // device is an installation with the keys only it holds.
 type device struct {
 	policy.Principal
@@ -205,7 +209,7 @@ func (h *harness) newAgent(account, name string) (policy.Principal, credential.T
 		}
 		if err := tx.PutLink(store.AgentLink{
 			Agent: id, Name: name, CreateTime: tx.Now(), Ceiling: decision.Irreversible,
-			Scopes: []store.AgentScope{store.ScopeTaskCreate, store.ScopeTaskWork, store.ScopeDecisionRequest, store.ScopeReadOwn},
+			Scopes: []store.AgentScope{store.ScopeTaskCreate, store.ScopeTaskWork, store.ScopeDecisionRequest, store.ScopeReadOwn, store.ScopeEffectWrite},
 		}); err != nil {
 			return err
 		}

@@ -108,7 +108,7 @@ func ceilingOf(c *decision.Class) (decision.Class, error) {
 }
 
 func everyScope() []store.AgentScope {
-	return []store.AgentScope{store.ScopeTaskCreate, store.ScopeTaskWork, store.ScopeDecisionRequest, store.ScopeReadOwn}
+	return []store.AgentScope{store.ScopeTaskCreate, store.ScopeTaskWork, store.ScopeDecisionRequest, store.ScopeReadOwn, store.ScopeEffectWrite}
 }
 
 // scopesOf sorts scopes and drops repeats, so that equal links are equal bytes.

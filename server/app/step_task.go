@@ -38,6 +38,9 @@ func (a *App) stepTask(tx *store.Tx, s task.State, c task.Command) (task.State, 
 		return a.signal(tx, next, task.Signal{Kind: task.HoldLifted})
 	}
 	if s.Phase == task.Running && next.Phase != task.Running {
+		if next, err = a.leaseGone(tx, next); err != nil {
+			return next, err
+		}
 		return next, showThread(tx, next.Thread)
 	}
 	return next, nil
@@ -76,6 +79,9 @@ func (a *App) endTask(tx *store.Tx, s task.State, why string) (task.State, error
 		}
 	}
 	if err := dropTimers(tx, s.ID); err != nil {
+		return s, err
+	}
+	if err := a.endEffects(tx, s.ID); err != nil {
 		return s, err
 	}
 	th, err := tx.Thread(s.Thread)

@@ -53,6 +53,7 @@ func newBench(t testing.TB) *bench {
 		Name: "srv_1", Audience: "beckon",
 		Access: auth.KeyRing{Current: auth.SigningKey{ID: "at-1", Key: keyOf(t, 1)}},
 		Tap:    auth.KeyRing{Current: auth.SigningKey{ID: "tap-1", Key: keyOf(t, 2)}},
+		Permit: auth.SigningKey{ID: "p", Key: keyOf(t, 9)},
 		Epoch:  func() uint64 { return b.epoch },
 		Now:    func() time.Time { return b.now },
 		Random: rand.Reader,

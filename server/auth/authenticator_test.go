@@ -50,6 +50,7 @@ func office(t *testing.T, now func() time.Time) *auth.Issuer {
 		Name: "srv", Audience: "beckon", Epoch: func() uint64 { return 1 }, Now: now, Random: rand.Reader,
 		Access: auth.KeyRing{Current: auth.SigningKey{ID: "a", Key: signingKey(t, 1)}},
 		Tap:    auth.KeyRing{Current: auth.SigningKey{ID: "t", Key: signingKey(t, 2)}},
+		Permit: auth.SigningKey{ID: "p", Key: signingKey(t, 9)},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -36,3 +36,11 @@ func (g Grants) Tap(t app.TapGrant) (string, error) {
 	}, t.ExpireTime)
 	return token.Reveal(), err
 }
+
+// Permit makes the token of one attempt of one effect. Error: ErrGrant.
+func (g Grants) Permit(p app.PermitGrant) (string, time.Time, error) {
+	return g.issuer.MintPermit(PermitGrant{
+		Account: p.Account, Agent: p.Agent, Task: p.Task, Effect: p.Effect, Generation: p.Generation,
+		App: p.App, Connection: p.Connection, Operation: p.Operation, Digest: proof.Digest(p.Digest),
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -64,6 +65,9 @@ type Config struct {
 	Audience string
 	// Access and Tap are the keys of the two profiles, all different.
 	Access, Tap KeyRing
+	// Permit is the seed of the Ed25519 key that signs effect permits. Its public
+	// half is published, since those who read permits are other programs.
+	Permit SigningKey
 	// AccessLife is how long an access token lives: 5–15 minutes, 10 by default.
 	AccessLife time.Duration
 	// Epoch gives the current auth epoch of the store; it only grows.
@@ -100,7 +104,7 @@ func NewIssuer(cfg Config) (*Issuer, error) {
 		return nil, fmt.Errorf("%w: epoch, clock or random source", ErrConfig)
 	}
 	ids, keys := map[string]bool{}, map[string]bool{}
-	for _, key := range append(cfg.Access.keys(), cfg.Tap.keys()...) {
+	for _, key := range slices.Concat(cfg.Access.keys(), cfg.Tap.keys(), []SigningKey{cfg.Permit}) {
 		raw := string(key.Key.Reveal())
 		if !goodKeyID(key.ID) || key.Key.IsZero() || ids[key.ID] || keys[raw] {
 			return nil, fmt.Errorf("%w: keys", ErrConfig)

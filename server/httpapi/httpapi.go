@@ -25,6 +25,8 @@ type Config struct {
 	// Slow spends from the bucket of a caller's address; its error is a
 	// refusal. Nil is no limit.
 	Slow func(peer string) error
+	// PermitKeys is the JSON Web Key Set that effect permits are checked by.
+	PermitKeys []byte
 	// Metrics is what /metrics shows. The registry belongs to the caller and
 	// holds no ids.
 	Metrics prometheus.Gatherer
@@ -54,6 +56,12 @@ func Mount(mux *http.ServeMux, cfg Config) {
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(cfg.Metrics, promhttp.HandlerOpts{DisableCompression: true}))
 	mux.Handle("/act", act{cfg})
+	mux.HandleFunc("GET /.well-known/beckon-permit-keys.json", func(w http.ResponseWriter, _ *http.Request) {
+		// Short, so that a key that was taken away is not believed for long.
+		w.Header().Set("Cache-Control", "public, max-age=300")
+		w.Header().Set("Content-Type", "application/jwk-set+json")
+		_, _ = w.Write(cfg.PermitKeys)
+	})
 	// A claim link that is opened in a browser comes here without its secret,
 	// which stands after the # and never leaves the browser.
 	mux.HandleFunc("GET /claim", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, claimText) })

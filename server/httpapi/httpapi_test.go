@@ -197,3 +197,20 @@ func FuzzAct(f *testing.F) {
 		}
 	})
 }
+
+// Whoever checks permits reads the keys without a credential.
+func TestPermitKeys_ArePublic(t *testing.T) {
+	t.Parallel()
+	mux := http.NewServeMux()
+	httpapi.Mount(mux, httpapi.Config{PermitKeys: []byte(`{"keys":[]}`), Metrics: prometheus.NewRegistry()})
+	w := httptest.NewRecorder()
+	mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/.well-known/beckon-permit-keys.json", nil))
+	if w.Code != http.StatusOK || w.Body.String() != `{"keys":[]}` || w.Header().Get("Content-Type") != "application/jwk-set+json" {
+		t.Errorf("%d %s %v", w.Code, w.Body, w.Header())
+	}
+	w = httptest.NewRecorder()
+	mux.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/.well-known/beckon-permit-keys.json", nil))
+	if w.Code != http.StatusMethodNotAllowed {
+		t.Errorf("POST: %d", w.Code)
+	}
+}

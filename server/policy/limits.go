@@ -10,6 +10,7 @@ type Limits struct {
 	OpenDecisions        int
 	OpenDecisionsPerTask int
 	TimersPerTask        int
+	OpenEffectsPerTask   int
 	Agents               int
 	Installations        int
 	AddressesPerDevice   int
@@ -63,7 +64,7 @@ type Limits struct {
 // DefaultLimits are the ones in force unless the operator says otherwise.
 func DefaultLimits() Limits {
 	return Limits{
-		OpenTasks: 1000, OpenDecisions: 200, OpenDecisionsPerTask: 20, TimersPerTask: 100,
+		OpenTasks: 1000, OpenDecisions: 200, OpenDecisionsPerTask: 20, TimersPerTask: 100, OpenEffectsPerTask: 100,
 		Agents: 100, Installations: 20, AddressesPerDevice: 4, PairingOffers: 3, KeysPerAgent: 2,
 		LeaseDefault: 30 * time.Second, LeaseMin: time.Second, LeaseMax: 300 * time.Second,
 		MaxAttemptsDefault: 5,

@@ -45,6 +45,14 @@ func Table() map[string]Row {
 		v + "DecisionService/GetDecision":         {Kinds: readers},
 		v + "DecisionService/AcknowledgeDecision": {Kinds: people},
 
+		v + "DecisionService/RevokeGrant": {Kinds: people},
+
+		v + "EffectService/BeginEffect":    {Kinds: workers},
+		v + "EffectService/ConfirmEffect":  {Kinds: workers},
+		v + "EffectService/ReportEvidence": {Kinds: workers},
+		v + "EffectService/GetEffect":      {Kinds: readers},
+		v + "EffectService/ListEffects":    {Kinds: readers},
+
 		v + "DeliveryService/ListDeliveries": {Kinds: people},
 
 		v + "InstallationService/PutInstallation":    {Kinds: people},

@@ -142,6 +142,7 @@ func grantOut(g decision.Grant) *v1.Grant {
 	return &v1.Grant{
 		Id: g.ID, ItemId: g.Item, ActionDigest: digestOut(g.Digest),
 		State: v1.GrantState(g.State), ExpireTime: timeOut(g.ExpireTime),
+		EffectId: g.Effect, UseTime: timeOut(g.UseTime),
 	}
 }
 

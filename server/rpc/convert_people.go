@@ -43,7 +43,7 @@ func scopeOut(s store.AgentScope) v1.AgentScope { return v1.AgentScope(s) }
 func scopesIn(scopes []v1.AgentScope) ([]store.AgentScope, error) {
 	var out []store.AgentScope
 	for _, s := range scopes {
-		scope, err := enumIn("scopes", s, store.ScopeReadOwn)
+		scope, err := enumIn("scopes", s, store.ScopeEffectWrite)
 		if err != nil {
 			return nil, err
 		}

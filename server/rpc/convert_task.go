@@ -124,6 +124,7 @@ func claimOut(c app.Claim) *v1.Claim {
 func signalOut(s app.SignalView) *v1.Signal {
 	out := &v1.Signal{
 		Id: s.ID, Kind: v1.SignalKind(s.Kind), Text: s.Text, ItemId: s.Item, Timer: s.Timer, Data: s.Data, CreateTime: timeOut(s.Time),
+		EffectId: s.Effect,
 	}
 	if s.About != nil {
 		out.Decision = decisionOut(*s.About)

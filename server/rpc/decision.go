@@ -74,3 +74,13 @@ func (s decisionService) GetDecision(ctx context.Context, r *v1.GetDecisionReque
 	}
 	return &v1.GetDecisionResponse{Decision: decisionOut(d)}, nil
 }
+
+func (s decisionService) RevokeGrant(ctx context.Context, r *v1.RevokeGrantRequest) (*v1.RevokeGrantResponse, error) {
+	result, err := s.app.RevokeGrant(ctx, principalOf(ctx), r.GetGrantId())
+	if err != nil {
+		return nil, err
+	}
+	return &v1.RevokeGrantResponse{
+		Outcome: v1.RevokeOutcome(result.Outcome), Grant: grantOut(result.Grant), AsOf: result.AsOf,
+	}, nil
+}

@@ -96,6 +96,13 @@ func table() []row {
 		{is: app.ErrDeniedBefore, code: precondition, reason: "DENIED_BEFORE", text: "this was denied in this task and the person has not written since"},
 		{is: app.ErrTaskEnded, code: precondition, reason: "TASK_ENDED", text: "the task has ended"},
 
+		{is: app.ErrHeld, code: precondition, reason: "HELD", text: "the task is held, so nothing new is done"},
+		{is: app.ErrNeedsGrant, code: precondition, reason: "NEEDS_GRANT", text: "no rule allows this action: ask the person"},
+		{is: decision.ErrNoGrant, code: connect.CodeNotFound, reason: "NOT_FOUND", text: textNotFound},
+		{is: decision.ErrGrantUsed, code: precondition, reason: "GRANT_USED", text: "the grant was used; it permits one effect"},
+		{is: decision.ErrGrantVoid, code: precondition, reason: "GRANT_VOID", text: "the grant was taken back, or its task ended"},
+		{is: decision.ErrGrantExpired, code: precondition, reason: "GRANT_EXPIRED", text: "the grant's time has passed"},
+		{is: decision.ErrGrantDiffers, code: precondition, reason: "GRANT_DIFFERS", text: "the grant is for another action, byte for byte"},
 		{is: effect.ErrGeneration, code: precondition, reason: "UNKNOWN_GENERATION", text: "no such generation of the effect was begun"},
 		{is: effect.ErrExit, code: precondition, reason: "NOT_OFFERED", text: "this way out is not offered any more"},
 		{is: effect.ErrOtherAction, code: connect.CodeAborted, reason: "KEY_REUSED", text: "the effect key stands for another action"},

@@ -46,7 +46,7 @@ type request struct {
 func requests() map[string]request {
 	const v = "/beckon.v1."
 	all := map[string]request{}
-	for _, group := range []map[string]request{taskRequests(v), decisionRequests(v), peopleRequests(v), readRequests(v)} {
+	for _, group := range []map[string]request{taskRequests(v), decisionRequests(v), effectRequests(v), peopleRequests(v), readRequests(v)} {
 		maps.Copy(all, group)
 	}
 	return all
@@ -139,6 +139,9 @@ func decisionRequests(v string) map[string]request {
 		v + "DecisionService/GetDecision": named(func(_ *world, _ device, s side) proto.Message {
 			return &v1.GetDecisionRequest{DecisionId: s.agent.asked.ID}
 		}),
+		v + "DecisionService/RevokeGrant": named(func(_ *world, _ device, s side) proto.Message {
+			return &v1.RevokeGrantRequest{GrantId: s.agent.grant}
+		}),
 		v + "DecisionService/AcknowledgeDecision": named(func(_ *world, _ device, s side) proto.Message {
 			return &v1.AcknowledgeDecisionRequest{DecisionId: s.agent.asked.ID}
 		}),
@@ -149,6 +152,26 @@ func decisionRequests(v string) map[string]request {
 				DecisionId: asked.ID, Revision: asked.Revision, AskedDigest: asked.Asked[:], ViewDigest: view,
 				AnswerKey: "answer", Items: []*v1.AnswerItem{{ItemId: "it", OptionIds: []string{"deny"}}}, Proof: signature,
 			}
+		}),
+	}
+}
+
+func effectRequests(v string) map[string]request {
+	return map[string]request{
+		v + "EffectService/BeginEffect": named(func(_ *world, _ device, s side) proto.Message {
+			return &v1.BeginEffectRequest{TaskId: s.agent.task, LeaseId: s.agent.lease, Key: "write", GrantId: s.agent.grant}
+		}),
+		v + "EffectService/ConfirmEffect": named(func(_ *world, _ device, s side) proto.Message {
+			return &v1.ConfirmEffectRequest{EffectId: s.agent.effect, Generation: 1, Result: v1.EffectResult_EFFECT_RESULT_OK}
+		}),
+		v + "EffectService/ReportEvidence": named(func(_ *world, _ device, s side) proto.Message {
+			return &v1.ReportEvidenceRequest{EffectId: s.agent.effect, Generation: 1, Kind: v1.EvidenceKind_EVIDENCE_KIND_UNKNOWN}
+		}),
+		v + "EffectService/GetEffect": named(func(_ *world, _ device, s side) proto.Message {
+			return &v1.GetEffectRequest{EffectId: s.agent.effect}
+		}),
+		v + "EffectService/ListEffects": named(func(_ *world, _ device, s side) proto.Message {
+			return &v1.ListEffectsRequest{TaskId: s.agent.task}
 		}),
 	}
 }

@@ -118,6 +118,7 @@ func newEdge(cfg Config) *edge {
 func register(srv *connect.Server, a *app.App) {
 	beckonv1connect.RegisterTaskServiceHandler(srv, taskService{a})
 	beckonv1connect.RegisterDecisionServiceHandler(srv, decisionService{a})
+	beckonv1connect.RegisterEffectServiceHandler(srv, effectService{a})
 	beckonv1connect.RegisterThreadServiceHandler(srv, threadService{a})
 	beckonv1connect.RegisterItemServiceHandler(srv, itemService{a})
 	beckonv1connect.RegisterSyncServiceHandler(srv, syncService{a})

@@ -62,6 +62,8 @@ type worker struct {
 	id, keyID, token, taskToken string
 	task, lease, thread, ready  string
 	asked                       decision.State
+	// grant permits what was approved; effect was begun without one.
+	grant, effect string
 }
 
 // newWorld builds a server; limits may be nil.
@@ -100,6 +102,7 @@ func (w *world) wire() {
 		Name: st.ServerID(), Audience: "beckon", Epoch: st.EpochCount, Now: time.Now, Random: rand.Reader,
 		Access: auth.KeyRing{Current: auth.SigningKey{ID: "a", Key: keys.Access}},
 		Tap:    auth.KeyRing{Current: auth.SigningKey{ID: "t", Key: keys.Tap}},
+		Permit: auth.SigningKey{ID: "p", Key: keys.Permit},
 	})
 	check(w.t, err)
 	w.store = st
@@ -208,10 +211,38 @@ func (w *world) newWorker(s side, name string) worker {
 		}}},
 	})
 	check(w.t, err)
+	a.grant = w.granted(s, p, app.Held{Task: a.task, Lease: a.lease})
+	public := decision.ReadPublic
+	begun, err := w.app.BeginEffect(ctx, p, app.BeginEffect{
+		Held: app.Held{Task: a.task, Lease: a.lease}, Name: "look",
+		Action: &decision.Action{App: "web", Operation: "get", ArgsJSON: []byte(`{}`), Class: &public},
+	})
+	check(w.t, err)
+	a.effect = begun.Effect.ID
 	minted, err := w.app.MintTaskToken(ctx, p, app.Held{Task: a.task, Lease: a.lease})
 	check(w.t, err)
 	a.taskToken = minted.Token.Reveal()
 	return a
+}
+
+// granted is an armed grant of a task: what the phone of its side approved.
+func (w *world) granted(s side, p policy.Principal, held app.Held) string {
+	w.t.Helper()
+	class := decision.WriteReversible
+	asked, err := w.app.RequestDecision(w.t.Context(), p, app.RequestDecision{
+		Held: held, Name: "approved", Kind: decision.ConfirmAction, Title: "May I?",
+		Items: []decision.Item{{ID: "it", Action: &decision.Action{
+			App: "files", Operation: "write", ArgsJSON: []byte(`{"n":2}`), Class: &class,
+		}}},
+	})
+	check(w.t, err)
+	view, signature := w.sign(s.phone, asked, "approve", "yes")
+	r, err := w.app.AnswerDecision(w.t.Context(), s.phone.Principal, app.AnswerDecision{
+		Decision: asked.ID, Revision: asked.Revision, Asked: asked.Asked, View: decision.Digest(view), Key: "yes", Unlocked: true,
+		Items: []decision.AnswerItem{{Item: "it", Options: []string{"approve"}}}, Proof: signature, Surface: decision.SurfaceApp,
+	})
+	check(w.t, err)
+	return r.Decision.Grants[0].ID
 }
 
 // missing is the side of ids that have the right form, route to the caller's
@@ -224,6 +255,7 @@ func (w *world) missing() side {
 	}
 	s.agent.id, s.agent.task, s.agent.thread = lost(s.agent.id), lost(s.agent.task), lost(s.agent.thread)
 	s.agent.ready, s.agent.asked.ID = lost(s.agent.ready), lost(s.agent.asked.ID)
+	s.agent.grant, s.agent.effect = lost(s.agent.grant), lost(s.agent.effect)
 	s.agent.keyID, s.agent.lease = "0000000000", lost(s.agent.lease)
 	return s
 }

@@ -26,6 +26,18 @@ func (r *Read) Decision(id string) (decision.State, error) {
 	return decodeEntity(entDecision, row.Body)
 }
 
+// GrantedBy finds the decision that armed a grant.
+func (r *Read) GrantedBy(grant string) (decision.State, error) {
+	id, err := r.r.Get(tabGrantOf, accountKey(r.account, grant))
+	if err != nil {
+		return decision.State{}, err
+	}
+	if id == nil {
+		return decision.State{}, ErrNotFound
+	}
+	return r.Decision(string(id))
+}
+
 // DecisionsOf lists the decisions of a task, newest first, at most n.
 func (r *Read) DecisionsOf(task string, n int) ([]decision.State, error) {
 	return r.decisions(tabAsked, task, n)
@@ -75,6 +87,11 @@ func (t *Tx) PutDecision(s decision.State) error {
 	}
 	if err := t.w.Put(tabAsked, accountKey(t.account, s.Task, s.ID), []byte{1}); err != nil {
 		return err
+	}
+	for _, g := range s.Grants {
+		if err := t.w.Put(tabGrantOf, accountKey(t.account, g.ID), []byte(s.ID)); err != nil {
+			return err
+		}
 	}
 	if err := t.setUnsettled(s, open || armed(s)); err != nil {
 		return err

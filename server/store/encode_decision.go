@@ -132,6 +132,7 @@ func unpackAnswer(m *storagev1.Answer, r *reading) *decision.Answer {
 func packGrant(g decision.Grant) *storagev1.Grant {
 	return &storagev1.Grant{
 		Id: g.ID, Item: g.Item, Digest: from32(g.Digest), State: uint32(g.State), ExpireTime: micros(g.ExpireTime),
+		Effect: g.Effect, UseTime: micros(g.UseTime),
 	}
 }
 
@@ -141,5 +142,6 @@ func unpackGrant(m *storagev1.Grant, r *reading) decision.Grant {
 		Digest:     bytes32[decision.Digest](r, "grants.digest", m.GetDigest()),
 		State:      number[decision.GrantState](r, "grants.state", m.GetState()),
 		ExpireTime: moment(m.GetExpireTime()),
+		Effect:     m.GetEffect(), UseTime: moment(m.GetUseTime()),
 	}
 }

@@ -32,14 +32,14 @@ func (readyCodec) decode(b []byte) (readyRow, error) { return unmarshal(b, unpac
 func packSignal(s task.Signal) *storagev1.Signal {
 	return &storagev1.Signal{
 		Id: s.ID, Kind: uint32(s.Kind), Decision: s.Decision, Item: s.Item,
-		Timer: s.Timer, Text: s.Text, Data: s.Data, Time: micros(s.Time),
+		Timer: s.Timer, Text: s.Text, Data: s.Data, Time: micros(s.Time), Effect: s.Effect,
 	}
 }
 
 func unpackSignal(m *storagev1.Signal, r *reading) task.Signal {
 	return task.Signal{
 		ID: m.GetId(), Kind: number[task.SignalKind](r, "kind", m.GetKind()), Decision: m.GetDecision(), Item: m.GetItem(),
-		Timer: m.GetTimer(), Text: m.GetText(), Data: m.GetData(), Time: moment(m.GetTime()),
+		Timer: m.GetTimer(), Text: m.GetText(), Data: m.GetData(), Time: moment(m.GetTime()), Effect: m.GetEffect(),
 	}
 }
 

@@ -18,6 +18,7 @@ const (
 	KindItem         = "itm"
 	KindDecision     = "dec"
 	KindGrant        = "grt"
+	KindEffect       = "eff"
 	KindInstallation = "ins"
 	KindAgent        = "agt"
 	KindAddress      = "adr"

@@ -17,6 +17,7 @@ import (
 	"github.com/beckon-dev/beckon/server/store"
 	"github.com/beckon-dev/beckon/server/store/memstore"
 	"github.com/beckon-dev/beckon/sync/decision"
+	"github.com/beckon-dev/beckon/sync/effect"
 	"github.com/beckon-dev/beckon/sync/task"
 	"github.com/beckon-dev/beckon/sync/thread"
 )
@@ -87,6 +88,8 @@ func everything(tx *store.Tx, account string, now time.Time) error {
 		tx.PutItemOf("tsk", "name", "itm"),
 		tx.PutDecision(decision.State{ID: "dec", Task: "tsk", Thread: "thr", Status: decision.Pending, ExpireTime: now.Add(time.Hour)}),
 		tx.PutAskedAs("tsk", "name", "dec"),
+		tx.PutDecision(decision.State{ID: "dec2", Task: "tsk", Thread: "thr", Status: decision.Resolved, Grants: []decision.Grant{{ID: "grt", State: decision.Consumed}}}),
+		tx.PutEffect(effect.State{ID: "eff", Task: "tsk", Thread: "thr", Key: "send", Status: effect.Begun, Generation: 1}),
 		tx.PutDenied("tsk", decision.Digest{1, 2, 3}),
 		tx.PutTimer(task.Timer{Task: "tsk", Key: "nap", At: now.Add(time.Hour)}),
 		tx.PutSignal("tsk", task.Signal{ID: 258}),

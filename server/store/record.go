@@ -168,6 +168,7 @@ const (
 	ScopeTaskWork        AgentScope = 2
 	ScopeDecisionRequest AgentScope = 3
 	ScopeReadOwn         AgentScope = 4
+	ScopeEffectWrite     AgentScope = 5
 )
 
 // Agent is a program with a stable identity, owned by an account.

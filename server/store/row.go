@@ -6,6 +6,7 @@ import (
 
 	"github.com/beckon-dev/beckon/push"
 	"github.com/beckon-dev/beckon/server/credential"
+	"github.com/beckon-dev/beckon/sync/effect"
 	"github.com/beckon-dev/beckon/sync/task"
 	"github.com/beckon-dev/beckon/sync/thread"
 )
@@ -39,6 +40,7 @@ const (
 	tabCredential rows[Credential, credentialCodec]     = "credential" // global: credential id → row
 	tabOffers     rows[Offer, offerCodec]               = "offers"     // account, offer
 	tabRegistry   rows[Registered, ownerCodec]          = "registry"   // global: endpoint hash → owner
+	tabEffect     rows[effect.State, effectCodec]       = "effect"     // account, effect
 	tabPointReady rows[readyRow, readyCodec]            = "pointready" // global: agent, time, account, task
 )
 
@@ -51,6 +53,10 @@ const (
 	tabTasksOf   Table = "tasksof"   // account, thread, task
 	tabAsked     Table = "asked"     // account, task, decision
 	tabOpen      Table = "open"      // account, task, decision: open, or with armed grants
+	tabGrantOf   Table = "grantof"   // account, grant → decision
+	tabEffectsOf Table = "effectsof" // account, task, effect
+	tabEffectKey Table = "effectkey" // account, task, agent's own name → effect
+	tabAtWork    Table = "atwork"    // account, task, effect: begun, uncertain, or may begin again
 	tabAskKey    Table = "askkey"    // account, task, "ask"/"item", agent's own name → decision or item
 	tabDenied    Table = "denied"    // account, task, digest
 	tabItemID    Table = "itemid"    // account, thread, position → item

@@ -94,6 +94,18 @@ type VoidGrants struct{}
 // ExpireGrants ends what was armed for too long.
 type ExpireGrants struct{}
 
+// UseGrant consumes an armed grant for one effect with exactly its digest.
+type UseGrant struct {
+	ID     string
+	Effect string
+	Digest Digest
+}
+
+// RevokeGrant takes one armed grant back. One that is not armed stays as it is.
+type RevokeGrant struct {
+	ID string
+}
+
 func (GiveAnswer) command()   {}
 func (Expire) command()       {}
 func (Close) command()        {}
@@ -101,6 +113,8 @@ func (Amend) command()        {}
 func (Deliver) command()      {}
 func (VoidGrants) command()   {}
 func (ExpireGrants) command() {}
+func (UseGrant) command()     {}
+func (RevokeGrant) command()  {}
 
 // Event is one fact that follows from a command.
 type Event interface{ event() }
@@ -125,6 +139,8 @@ type (
 		IDs []string
 		To  GrantState
 	}
+	// GrantUsed: this effect has consumed it.
+	GrantUsed struct{ ID, Effect string }
 )
 
 func (ResolvedBy) event()  {}
@@ -132,6 +148,7 @@ func (ClosedAs) event()    {}
 func (Amended) event()     {}
 func (Delivered) event()   {}
 func (GrantsEnded) event() {}
+func (GrantUsed) event()   {}
 
 // Decide says what follows from a command. The outcome is set for GiveAnswer
 // alone. An error means that the answer does not fit the question.
@@ -164,6 +181,11 @@ func Decide(s State, c Command, now time.Time) ([]Event, Outcome, error) {
 		return []Event{Delivered{}}, 0, nil
 	case VoidGrants:
 		return endGrants(s, Void, func(Grant) bool { return true }), 0, nil
+	case UseGrant:
+		events, err := decideUse(s, c, now)
+		return events, 0, err
+	case RevokeGrant:
+		return endGrants(s, Void, func(g Grant) bool { return g.ID == c.ID }), 0, nil
 	case ExpireGrants:
 		return endGrants(s, GrantExpired, func(g Grant) bool { return !now.Before(g.ExpireTime) }), 0, nil
 	}
@@ -234,16 +256,20 @@ func grants(s State, c GiveAnswer, now time.Time) []Grant {
 	var out []Grant
 	for i, a := range c.Answer.Items {
 		act := s.Items[i].Action
-		if act == nil || !s.chose(a, AllowOnce) {
-			continue
+		if act == nil || !s.chose(a, AllowOnce) || s.Kind.OfServer() {
+			continue // what a question of the server allows is settled at once
 		}
-		life := GrantLife
-		if s.Class >= Irreversible {
-			life = GrantLifeIrreversible
-		}
-		out = append(out, Grant{ID: c.GrantIDs[i], Item: a.Item, Digest: act.Digest, State: Armed, ExpireTime: now.Add(life)})
+		out = append(out, Grant{ID: c.GrantIDs[i], Item: a.Item, Digest: act.Digest, State: Armed, ExpireTime: now.Add(LifeOf(s.Class))})
 	}
 	return out
+}
+
+// LifeOf is how long a permission for an action of this class lives unused.
+func LifeOf(c Class) time.Duration {
+	if c >= Irreversible {
+		return GrantLifeIrreversible
+	}
+	return GrantLife
 }
 
 func endGrants(s State, to GrantState, which func(Grant) bool) []Event {
@@ -291,6 +317,13 @@ func Apply(s State, e Event, now time.Time) State {
 		for i, g := range s.Grants {
 			if slices.Contains(e.IDs, g.ID) {
 				s.Grants[i].State = e.To
+			}
+		}
+	case GrantUsed:
+		s.Grants = slices.Clone(s.Grants)
+		for i, g := range s.Grants {
+			if g.ID == e.ID {
+				s.Grants[i].State, s.Grants[i].Effect, s.Grants[i].UseTime = Consumed, e.Effect, now
 			}
 		}
 	}

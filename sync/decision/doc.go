@@ -5,18 +5,19 @@
 // [Apply] carries it out; all are pure. Silence is EXPIRED, not "denied". A
 // losing answer is a typed [Outcome] with the winner, not an error.
 //
-//	state      | Answer                        | Expire  | Close(CANCELED, SUPERSEDED, WITHDRAWN) | Amend    | Deliver | Void | ExpireGrants
-//	PENDING    | RESOLVED, or stays¹           | EXPIRED | that state                             | PENDING³ | -       | -    | -
-//	RESOLVED   | SAME or CONFLICT              | -       | -                                      | -        | stamps² | ARMED grants → VOID | ARMED grants past their time → EXPIRED
-//	EXPIRED    | EXPIRED                       | -       | -                                      | -        | -       | -    | -
-//	CANCELED   | CLOSED                        | -       | -                                      | -        | -       | -    | -
-//	SUPERSEDED | CLOSED                        | -       | -                                      | -        | -       | -    | -
-//	WITHDRAWN  | CLOSED                        | -       | -                                      | -        | -       | -    | -
+//	state      | Answer                        | Expire  | Close(CANCELED, SUPERSEDED, WITHDRAWN) | Amend    | Deliver | Void | ExpireGrants | UseGrant                | RevokeGrant
+//	PENDING    | RESOLVED, or stays¹           | EXPIRED | that state                             | PENDING³ | -       | -    | - | refused                 | -
+//	RESOLVED   | SAME or CONFLICT              | -       | -                                      | -        | stamps² | ARMED grants → VOID | ARMED grants past their time → EXPIRED | ARMED grant → CONSUMED⁴ | ARMED grant → VOID
+//	EXPIRED    | EXPIRED                       | -       | -                                      | -        | -       | -    | - | refused                 | -
+//	CANCELED   | CLOSED                        | -       | -                                      | -        | -       | -    | - | refused                 | -
+//	SUPERSEDED | CLOSED                        | -       | -                                      | -        | -       | -    | - | refused                 | -
+//	WITHDRAWN  | CLOSED                        | -       | -                                      | -        | -       | -    | - | refused                 | -
 //
 //	¹ stays with STALE (revision or digest differ), NEEDS_VIEW, NEEDS_STEP_UP;
 //	  becomes EXPIRED when the deadline has passed though nobody noted it yet
 //	² the first time only: recorded, delivered and ran are separate facts
 //	³ in the next revision; what was seen of an earlier one is STALE
+//	⁴ once, for the action it was armed for, before its time has passed
 //
 // The server asks too ([AskByServer]), about what only a person can settle; such
 // a question has fixed exits and no deadline.

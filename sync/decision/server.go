@@ -9,6 +9,14 @@ const (
 	ExitAccept = "accept"
 	// ExitSendBack asks for another result; the text says what is missing.
 	ExitSendBack = "send_back"
+	// ExitHappened says that an uncertain effect was done.
+	ExitHappened = "happened"
+	// ExitDoIt says that it was not, and is to be.
+	ExitDoIt = "do_it"
+	// ExitSkip says that it was not, and is not to be.
+	ExitSkip = "skip"
+	// ExitStop ends the task instead.
+	ExitStop = "stop"
 )
 
 // Exits are the ways to answer a question of the server.
@@ -18,6 +26,13 @@ func Exits(k Kind) []Option {
 		return []Option{
 			{ID: ExitAccept, Label: "Accept", Kind: Pick, Text: TextNone},
 			{ID: ExitSendBack, Label: "Send back", Kind: Pick, Text: TextRequired},
+		}
+	case ResolveUncertain:
+		return []Option{
+			{ID: ExitHappened, Label: "It happened", Kind: Pick, Text: TextNone},
+			{ID: ExitDoIt, Label: "It did not: do it", Kind: AllowOnce, Text: TextNone},
+			{ID: ExitSkip, Label: "It did not: skip it", Kind: RejectOnce, Text: TextNone},
+			{ID: ExitStop, Label: "Stop the task", Kind: RejectOnce, Text: TextNone},
 		}
 	default:
 		return nil

@@ -40,6 +40,8 @@ const (
 	Choose        Kind = 2
 	Text          Kind = 3
 	ReviewResult  Kind = 16
+	// ResolveUncertain: was this effect done? About names it.
+	ResolveUncertain Kind = 17
 )
 
 // String is the word that enters the asked digest, so it never changes.
@@ -53,6 +55,8 @@ func (k Kind) String() string {
 		return "TEXT"
 	case ReviewResult:
 		return "REVIEW_RESULT"
+	case ResolveUncertain:
+		return "RESOLVE_UNCERTAIN"
 	default:
 		return "?"
 	}
@@ -210,6 +214,9 @@ type Grant struct {
 	Digest     Digest
 	State      GrantState
 	ExpireTime time.Time
+	// Effect used it, at UseTime.
+	Effect  string
+	UseTime time.Time
 }
 
 // State is a decision.
@@ -241,6 +248,24 @@ type State struct {
 	CreateTime  time.Time
 	CloseTime   time.Time
 	CloseReason string
+}
+
+// Grant finds one by id.
+func (s State) Grant(id string) (Grant, bool) {
+	n := slices.IndexFunc(s.Grants, func(g Grant) bool { return g.ID == id })
+	if n < 0 {
+		return Grant{}, false
+	}
+	return s.Grants[n], true
+}
+
+// Item finds one by id.
+func (s State) Item(id string) (Item, bool) {
+	n := slices.IndexFunc(s.Items, func(i Item) bool { return i.ID == id })
+	if n < 0 {
+		return Item{}, false
+	}
+	return s.Items[n], true
 }
 
 // Open reports whether the question still waits at the given time.

@@ -90,6 +90,9 @@ func rows() []row {
 	}
 	only := func(pending string) [6]string { return [6]string{pending, "-", "-", "-", "-", "-"} }
 	done := func(resolved string) [6]string { return [6]string{"-", resolved, "-", "-", "-", "-"} }
+	unless := func(resolved string) [6]string {
+		return [6]string{"refused", resolved, "refused", "refused", "refused", "refused"}
+	}
 	yes := answer("approve", "deny")
 	return []row{
 		{"Answer", "as the winner's", yes, 0, ended("APPLIED RESOLVED", "SAME -")},
@@ -114,6 +117,12 @@ func rows() []row {
 		{"Void", "armed", decision.VoidGrants{}, 0, done("*")},
 		{"ExpireGrants", "old", decision.ExpireGrants{}, 24 * time.Hour, done("*")},
 		{"", "young", decision.ExpireGrants{}, 24*time.Hour - 1, done("-")},
+		{"UseGrant", "armed", decision.UseGrant{ID: "g1", Effect: "eff_1", Digest: one}, 0, unless("*")},
+		{"", "another action", decision.UseGrant{ID: "g1", Effect: "eff_1", Digest: two}, 0, unless("differs")},
+		{"", "past its time", decision.UseGrant{ID: "g1", Effect: "eff_1", Digest: one}, 24 * time.Hour, unless("expired")},
+		{"", "of what was denied", decision.UseGrant{ID: "g2", Effect: "eff_1", Digest: two}, 0, unless("refused")},
+		{"RevokeGrant", "armed", decision.RevokeGrant{ID: "g1"}, 0, done("*")},
+		{"", "unknown", decision.RevokeGrant{ID: "g2"}, 0, done("-")},
 	}
 }
 
@@ -126,7 +135,7 @@ func follows(before, after decision.State, events []decision.Event, o decision.O
 	if invalid, ok := err.(*decision.InvalidError); ok {
 		word = invalid.Reason + " "
 	} else if err != nil {
-		return err.Error()
+		return map[error]string{decision.ErrNoGrant: "refused", decision.ErrGrantDiffers: "differs", decision.ErrGrantExpired: "expired"}[err]
 	}
 	switch {
 	case len(events) == 0:
@@ -165,7 +174,7 @@ func TestDecide_Table(t *testing.T) {
 // cellWords are the outcomes that a cell of the doc's table may stand for.
 func cellWords(t *testing.T, status, column, cell string) []string {
 	t.Helper()
-	cell = strings.NewReplacer("¹", "", "²", "").Replace(cell)
+	cell = strings.NewReplacer("¹", "", "²", "", "⁴", "").Replace(cell)
 	switch {
 	case cell == "RESOLVED, or stays":
 		return []string{"APPLIED RESOLVED"}
@@ -179,9 +188,10 @@ func cellWords(t *testing.T, status, column, cell string) []string {
 		return []string{"*", "EXPIRED"}
 	case cell == "that state":
 		return []string{"CANCELED", "SUPERSEDED", "WITHDRAWN"}
-	case cell == "stamps", cell == "ARMED grants → VOID", cell == "ARMED grants past their time → EXPIRED":
+	case cell == "stamps", cell == "ARMED grants → VOID", cell == "ARMED grants past their time → EXPIRED",
+		cell == "ARMED grant → CONSUMED", cell == "ARMED grant → VOID":
 		return []string{"*"}
-	case cell == "-" || cell == "EXPIRED":
+	case cell == "-" || cell == "EXPIRED" || cell == "refused":
 		return []string{cell}
 	}
 	t.Fatalf("%s × %s: the test does not know the cell %q", status, column, cell)

@@ -14,6 +14,10 @@ const (
 	ApprovalRevoked SignalKind = 5
 	// ResultSentBack: the person wants another result; Text says what is missing.
 	ResultSentBack SignalKind = 6
+	// EffectSettled: an uncertain effect is settled now.
+	EffectSettled SignalKind = 7
+	// EffectUncertain: the lease is gone and nobody has said how an effect went.
+	EffectUncertain SignalKind = 8
 	// TimerFired: Timer names it, Data is what it was set with.
 	TimerFired SignalKind = 9
 )
@@ -25,6 +29,7 @@ type Signal struct {
 	Kind     SignalKind
 	Decision string
 	Item     string
+	Effect   string
 	Timer    string
 	Text     string
 	Data     []byte
@@ -36,7 +41,7 @@ type Signal struct {
 // under all wake once.
 func Waking(s Signal, w Wait) bool {
 	switch s.Kind {
-	case Message, HoldLifted, ApprovalRevoked, ResultSentBack:
+	case Message, HoldLifted, ApprovalRevoked, ResultSentBack, EffectSettled, EffectUncertain:
 		return true
 	case DecisionClosed:
 		return !w.Names(s.Decision)

@@ -37,6 +37,8 @@ const (
 	AgentScope_AGENT_SCOPE_DECISION_REQUEST AgentScope = 3
 	// Read its own tasks and decisions.
 	AgentScope_AGENT_SCOPE_READ_OWN AgentScope = 4
+	// Act on the outside world: begin, confirm and probe effects.
+	AgentScope_AGENT_SCOPE_EFFECT_WRITE AgentScope = 5
 )
 
 // Enum value maps for AgentScope.
@@ -47,6 +49,7 @@ var (
 		2: "AGENT_SCOPE_TASK_WORK",
 		3: "AGENT_SCOPE_DECISION_REQUEST",
 		4: "AGENT_SCOPE_READ_OWN",
+		5: "AGENT_SCOPE_EFFECT_WRITE",
 	}
 	AgentScope_value = map[string]int32{
 		"AGENT_SCOPE_UNSPECIFIED":      0,
@@ -54,6 +57,7 @@ var (
 		"AGENT_SCOPE_TASK_WORK":        2,
 		"AGENT_SCOPE_DECISION_REQUEST": 3,
 		"AGENT_SCOPE_READ_OWN":         4,
+		"AGENT_SCOPE_EFFECT_WRITE":     5,
 	}
 )
 
@@ -1096,14 +1100,15 @@ const file_beckon_v1_agent_proto_rawDesc = "" +
 	"\x15MintTaskTokenResponse\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\tR\x05token\x12;\n" +
 	"\vexpire_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"expireTime*\x9d\x01\n" +
+	"expireTime*\xbb\x01\n" +
 	"\n" +
 	"AgentScope\x12\x1b\n" +
 	"\x17AGENT_SCOPE_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17AGENT_SCOPE_TASK_CREATE\x10\x01\x12\x19\n" +
 	"\x15AGENT_SCOPE_TASK_WORK\x10\x02\x12 \n" +
 	"\x1cAGENT_SCOPE_DECISION_REQUEST\x10\x03\x12\x18\n" +
-	"\x14AGENT_SCOPE_READ_OWN\x10\x04*V\n" +
+	"\x14AGENT_SCOPE_READ_OWN\x10\x04\x12\x1c\n" +
+	"\x18AGENT_SCOPE_EFFECT_WRITE\x10\x05*V\n" +
 	"\tLinkState\x12\x1a\n" +
 	"\x16LINK_STATE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11LINK_STATE_ACTIVE\x10\x01\x12\x16\n" +

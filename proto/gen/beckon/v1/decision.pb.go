@@ -109,6 +109,9 @@ const (
 	// From the server: is this result what you wanted? Options accept and
 	// send_back; sending back takes a text.
 	DecisionKind_DECISION_KIND_REVIEW_RESULT DecisionKind = 16
+	// From the server: was this effect done? Options happened, do_it, skip and
+	// stop; do_it is missing once the task has ended.
+	DecisionKind_DECISION_KIND_RESOLVE_UNCERTAIN DecisionKind = 17
 )
 
 // Enum value maps for DecisionKind.
@@ -119,13 +122,15 @@ var (
 		2:  "DECISION_KIND_CHOOSE",
 		3:  "DECISION_KIND_TEXT",
 		16: "DECISION_KIND_REVIEW_RESULT",
+		17: "DECISION_KIND_RESOLVE_UNCERTAIN",
 	}
 	DecisionKind_value = map[string]int32{
-		"DECISION_KIND_UNSPECIFIED":    0,
-		"DECISION_KIND_CONFIRM_ACTION": 1,
-		"DECISION_KIND_CHOOSE":         2,
-		"DECISION_KIND_TEXT":           3,
-		"DECISION_KIND_REVIEW_RESULT":  16,
+		"DECISION_KIND_UNSPECIFIED":       0,
+		"DECISION_KIND_CONFIRM_ACTION":    1,
+		"DECISION_KIND_CHOOSE":            2,
+		"DECISION_KIND_TEXT":              3,
+		"DECISION_KIND_REVIEW_RESULT":     16,
+		"DECISION_KIND_RESOLVE_UNCERTAIN": 17,
 	}
 )
 
@@ -707,6 +712,63 @@ func (WithdrawReason) EnumDescriptor() ([]byte, []int) {
 	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{10}
 }
 
+// RevokeOutcome says what a RevokeGrant met.
+type RevokeOutcome int32
+
+const (
+	// Never sent.
+	RevokeOutcome_REVOKE_OUTCOME_UNSPECIFIED RevokeOutcome = 0
+	// It was armed and is void now, or was taken back before.
+	RevokeOutcome_REVOKE_OUTCOME_REVOKED RevokeOutcome = 1
+	// It was used: use_time of the grant says when.
+	RevokeOutcome_REVOKE_OUTCOME_TOO_LATE RevokeOutcome = 2
+	// Its time had passed, or its task ended: nothing was left to take back.
+	RevokeOutcome_REVOKE_OUTCOME_ENDED RevokeOutcome = 3
+)
+
+// Enum value maps for RevokeOutcome.
+var (
+	RevokeOutcome_name = map[int32]string{
+		0: "REVOKE_OUTCOME_UNSPECIFIED",
+		1: "REVOKE_OUTCOME_REVOKED",
+		2: "REVOKE_OUTCOME_TOO_LATE",
+		3: "REVOKE_OUTCOME_ENDED",
+	}
+	RevokeOutcome_value = map[string]int32{
+		"REVOKE_OUTCOME_UNSPECIFIED": 0,
+		"REVOKE_OUTCOME_REVOKED":     1,
+		"REVOKE_OUTCOME_TOO_LATE":    2,
+		"REVOKE_OUTCOME_ENDED":       3,
+	}
+)
+
+func (x RevokeOutcome) Enum() *RevokeOutcome {
+	p := new(RevokeOutcome)
+	*p = x
+	return p
+}
+
+func (x RevokeOutcome) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (RevokeOutcome) Descriptor() protoreflect.EnumDescriptor {
+	return file_beckon_v1_decision_proto_enumTypes[11].Descriptor()
+}
+
+func (RevokeOutcome) Type() protoreflect.EnumType {
+	return &file_beckon_v1_decision_proto_enumTypes[11]
+}
+
+func (x RevokeOutcome) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use RevokeOutcome.Descriptor instead.
+func (RevokeOutcome) EnumDescriptor() ([]byte, []int) {
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{11}
+}
+
 // Option is one way to answer an item.
 type Option struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1197,7 +1259,11 @@ type Grant struct {
 	// Where it stands.
 	State GrantState `protobuf:"varint,4,opt,name=state,proto3,enum=beckon.v1.GrantState" json:"state,omitempty"`
 	// Useless after this.
-	ExpireTime    *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
+	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
+	// The effect that used it; set when CONSUMED.
+	EffectId string `protobuf:"bytes,6,opt,name=effect_id,json=effectId,proto3" json:"effect_id,omitempty"`
+	// When it was used: since then it is too late to take it back.
+	UseTime       *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=use_time,json=useTime,proto3" json:"use_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1267,6 +1333,20 @@ func (x *Grant) GetExpireTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Grant) GetEffectId() string {
+	if x != nil {
+		return x.EffectId
+	}
+	return ""
+}
+
+func (x *Grant) GetUseTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.UseTime
+	}
+	return nil
+}
+
 // Decision is a question with its state, whole.
 type Decision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1310,9 +1390,11 @@ type Decision struct {
 	CloseTime *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=close_time,json=closeTime,proto3" json:"close_time,omitempty"`
 	// Why it was closed without an answer, for people.
 	CloseReason string `protobuf:"bytes,20,opt,name=close_reason,json=closeReason,proto3" json:"close_reason,omitempty"`
-	// What a question of the server is about; for REVIEW_RESULT the task.
+	// What a question of the server is about: for REVIEW_RESULT the task, for
+	// RESOLVE_UNCERTAIN the effect.
 	AboutId string `protobuf:"bytes,21,opt,name=about_id,json=aboutId,proto3" json:"about_id,omitempty"`
-	// In which version: of the result, for REVIEW_RESULT.
+	// In which version: of the result, for REVIEW_RESULT; the generation of the
+	// effect, for RESOLVE_UNCERTAIN.
 	AboutVersion  uint32 `protobuf:"varint,22,opt,name=about_version,json=aboutVersion,proto3" json:"about_version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2347,6 +2429,116 @@ func (x *GetDecisionResponse) GetDecision() *Decision {
 	return nil
 }
 
+// RevokeGrantRequest takes an approval back.
+type RevokeGrantRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The grant.
+	GrantId       string `protobuf:"bytes,1,opt,name=grant_id,json=grantId,proto3" json:"grant_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevokeGrantRequest) Reset() {
+	*x = RevokeGrantRequest{}
+	mi := &file_beckon_v1_decision_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevokeGrantRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevokeGrantRequest) ProtoMessage() {}
+
+func (x *RevokeGrantRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_decision_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevokeGrantRequest.ProtoReflect.Descriptor instead.
+func (*RevokeGrantRequest) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *RevokeGrantRequest) GetGrantId() string {
+	if x != nil {
+		return x.GrantId
+	}
+	return ""
+}
+
+// RevokeGrantResponse is never an error for a grant that was used.
+type RevokeGrantResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the call met.
+	Outcome RevokeOutcome `protobuf:"varint,1,opt,name=outcome,proto3,enum=beckon.v1.RevokeOutcome" json:"outcome,omitempty"`
+	// The grant as it stands now.
+	Grant *Grant `protobuf:"bytes,2,opt,name=grant,proto3" json:"grant,omitempty"`
+	// Account stamp that includes this write.
+	AsOf          []byte `protobuf:"bytes,3,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevokeGrantResponse) Reset() {
+	*x = RevokeGrantResponse{}
+	mi := &file_beckon_v1_decision_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevokeGrantResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevokeGrantResponse) ProtoMessage() {}
+
+func (x *RevokeGrantResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_decision_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevokeGrantResponse.ProtoReflect.Descriptor instead.
+func (*RevokeGrantResponse) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *RevokeGrantResponse) GetOutcome() RevokeOutcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return RevokeOutcome_REVOKE_OUTCOME_UNSPECIFIED
+}
+
+func (x *RevokeGrantResponse) GetGrant() *Grant {
+	if x != nil {
+		return x.Grant
+	}
+	return nil
+}
+
+func (x *RevokeGrantResponse) GetAsOf() []byte {
+	if x != nil {
+		return x.AsOf
+	}
+	return nil
+}
+
 var File_beckon_v1_decision_proto protoreflect.FileDescriptor
 
 const file_beckon_v1_decision_proto_rawDesc = "" +
@@ -2394,14 +2586,16 @@ const file_beckon_v1_decision_proto_rawDesc = "" +
 	"answerTime\x12\x1d\n" +
 	"\n" +
 	"answer_key\x18\x06 \x01(\tR\tanswerKey\x12=\n" +
-	"\fdeliver_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\vdeliverTime\"\xbf\x01\n" +
+	"\fdeliver_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\vdeliverTime\"\x93\x02\n" +
 	"\x05Grant\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x17\n" +
 	"\aitem_id\x18\x02 \x01(\tR\x06itemId\x12#\n" +
 	"\raction_digest\x18\x03 \x01(\fR\factionDigest\x12+\n" +
 	"\x05state\x18\x04 \x01(\x0e2\x15.beckon.v1.GrantStateR\x05state\x12;\n" +
 	"\vexpire_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"expireTime\"\xdb\x06\n" +
+	"expireTime\x12\x1b\n" +
+	"\teffect_id\x18\x06 \x01(\tR\beffectId\x125\n" +
+	"\buse_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\auseTime\"\xdb\x06\n" +
 	"\bDecision\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\tR\x06taskId\x12\x1b\n" +
@@ -2500,7 +2694,13 @@ const file_beckon_v1_decision_proto_rawDesc = "" +
 	"\vdecision_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\n" +
 	"decisionId\"F\n" +
 	"\x13GetDecisionResponse\x12/\n" +
-	"\bdecision\x18\x01 \x01(\v2\x13.beckon.v1.DecisionR\bdecision*\xde\x01\n" +
+	"\bdecision\x18\x01 \x01(\v2\x13.beckon.v1.DecisionR\bdecision\":\n" +
+	"\x12RevokeGrantRequest\x12$\n" +
+	"\bgrant_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\agrantId\"\x86\x01\n" +
+	"\x13RevokeGrantResponse\x122\n" +
+	"\aoutcome\x18\x01 \x01(\x0e2\x18.beckon.v1.RevokeOutcomeR\aoutcome\x12&\n" +
+	"\x05grant\x18\x02 \x01(\v2\x10.beckon.v1.GrantR\x05grant\x12\x13\n" +
+	"\x05as_of\x18\x03 \x01(\fR\x04asOf*\xde\x01\n" +
 	"\rDecisionState\x12\x1e\n" +
 	"\x1aDECISION_STATE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16DECISION_STATE_PENDING\x10\x01\x12\x1b\n" +
@@ -2508,13 +2708,14 @@ const file_beckon_v1_decision_proto_rawDesc = "" +
 	"\x16DECISION_STATE_EXPIRED\x10\x03\x12\x1b\n" +
 	"\x17DECISION_STATE_CANCELED\x10\x04\x12\x1d\n" +
 	"\x19DECISION_STATE_SUPERSEDED\x10\x05\x12\x1c\n" +
-	"\x18DECISION_STATE_WITHDRAWN\x10\x06*\xa2\x01\n" +
+	"\x18DECISION_STATE_WITHDRAWN\x10\x06*\xc7\x01\n" +
 	"\fDecisionKind\x12\x1d\n" +
 	"\x19DECISION_KIND_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cDECISION_KIND_CONFIRM_ACTION\x10\x01\x12\x18\n" +
 	"\x14DECISION_KIND_CHOOSE\x10\x02\x12\x16\n" +
 	"\x12DECISION_KIND_TEXT\x10\x03\x12\x1f\n" +
-	"\x1bDECISION_KIND_REVIEW_RESULT\x10\x10*\x93\x01\n" +
+	"\x1bDECISION_KIND_REVIEW_RESULT\x10\x10\x12#\n" +
+	"\x1fDECISION_KIND_RESOLVE_UNCERTAIN\x10\x11*\x93\x01\n" +
 	"\n" +
 	"OptionKind\x12\x1b\n" +
 	"\x17OPTION_KIND_UNSPECIFIED\x10\x00\x12\x1a\n" +
@@ -2571,13 +2772,19 @@ const file_beckon_v1_decision_proto_rawDesc = "" +
 	"\x0eWithdrawReason\x12\x1f\n" +
 	"\x1bWITHDRAW_REASON_UNSPECIFIED\x10\x00\x12&\n" +
 	"\"WITHDRAW_REASON_ANSWERED_ELSEWHERE\x10\x01\x12\x1c\n" +
-	"\x18WITHDRAW_REASON_OBSOLETE\x10\x022\xa4\x04\n" +
+	"\x18WITHDRAW_REASON_OBSOLETE\x10\x02*\x82\x01\n" +
+	"\rRevokeOutcome\x12\x1e\n" +
+	"\x1aREVOKE_OUTCOME_UNSPECIFIED\x10\x00\x12\x1a\n" +
+	"\x16REVOKE_OUTCOME_REVOKED\x10\x01\x12\x1b\n" +
+	"\x17REVOKE_OUTCOME_TOO_LATE\x10\x02\x12\x18\n" +
+	"\x14REVOKE_OUTCOME_ENDED\x10\x032\xf2\x04\n" +
 	"\x0fDecisionService\x12X\n" +
 	"\x0fRequestDecision\x12!.beckon.v1.RequestDecisionRequest\x1a\".beckon.v1.RequestDecisionResponse\x12O\n" +
 	"\fWaitDecision\x12\x1e.beckon.v1.WaitDecisionRequest\x1a\x1f.beckon.v1.WaitDecisionResponse\x12U\n" +
 	"\x0eAnswerDecision\x12 .beckon.v1.AnswerDecisionRequest\x1a!.beckon.v1.AnswerDecisionResponse\x12[\n" +
 	"\x10WithdrawDecision\x12\".beckon.v1.WithdrawDecisionRequest\x1a#.beckon.v1.WithdrawDecisionResponse\x12L\n" +
-	"\vGetDecision\x12\x1d.beckon.v1.GetDecisionRequest\x1a\x1e.beckon.v1.GetDecisionResponse\x12d\n" +
+	"\vGetDecision\x12\x1d.beckon.v1.GetDecisionRequest\x1a\x1e.beckon.v1.GetDecisionResponse\x12L\n" +
+	"\vRevokeGrant\x12\x1d.beckon.v1.RevokeGrantRequest\x1a\x1e.beckon.v1.RevokeGrantResponse\x12d\n" +
 	"\x13AcknowledgeDecision\x12%.beckon.v1.AcknowledgeDecisionRequest\x1a&.beckon.v1.AcknowledgeDecisionResponseB;Z9github.com/beckon-dev/beckon/proto/gen/beckon/v1;beckonv1b\x06proto3"
 
 var (
@@ -2592,8 +2799,8 @@ func file_beckon_v1_decision_proto_rawDescGZIP() []byte {
 	return file_beckon_v1_decision_proto_rawDescData
 }
 
-var file_beckon_v1_decision_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
-var file_beckon_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_beckon_v1_decision_proto_enumTypes = make([]protoimpl.EnumInfo, 12)
+var file_beckon_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_beckon_v1_decision_proto_goTypes = []any{
 	(DecisionState)(0),                  // 0: beckon.v1.DecisionState
 	(DecisionKind)(0),                   // 1: beckon.v1.DecisionKind
@@ -2606,89 +2813,97 @@ var file_beckon_v1_decision_proto_goTypes = []any{
 	(AnswerOutcome)(0),                  // 8: beckon.v1.AnswerOutcome
 	(Step)(0),                           // 9: beckon.v1.Step
 	(WithdrawReason)(0),                 // 10: beckon.v1.WithdrawReason
-	(*Option)(nil),                      // 11: beckon.v1.Option
-	(*Action)(nil),                      // 12: beckon.v1.Action
-	(*Fact)(nil),                        // 13: beckon.v1.Fact
-	(*DecisionItem)(nil),                // 14: beckon.v1.DecisionItem
-	(*AnswerItem)(nil),                  // 15: beckon.v1.AnswerItem
-	(*Answer)(nil),                      // 16: beckon.v1.Answer
-	(*Grant)(nil),                       // 17: beckon.v1.Grant
-	(*Decision)(nil),                    // 18: beckon.v1.Decision
-	(*RequestDecisionRequest)(nil),      // 19: beckon.v1.RequestDecisionRequest
-	(*RequestDecisionResponse)(nil),     // 20: beckon.v1.RequestDecisionResponse
-	(*WaitDecisionRequest)(nil),         // 21: beckon.v1.WaitDecisionRequest
-	(*WaitDecisionResponse)(nil),        // 22: beckon.v1.WaitDecisionResponse
-	(*AcknowledgeDecisionRequest)(nil),  // 23: beckon.v1.AcknowledgeDecisionRequest
-	(*AcknowledgeDecisionResponse)(nil), // 24: beckon.v1.AcknowledgeDecisionResponse
-	(*AnswerDecisionRequest)(nil),       // 25: beckon.v1.AnswerDecisionRequest
-	(*Winner)(nil),                      // 26: beckon.v1.Winner
-	(*AnswerDecisionResponse)(nil),      // 27: beckon.v1.AnswerDecisionResponse
-	(*WithdrawDecisionRequest)(nil),     // 28: beckon.v1.WithdrawDecisionRequest
-	(*WithdrawDecisionResponse)(nil),    // 29: beckon.v1.WithdrawDecisionResponse
-	(*GetDecisionRequest)(nil),          // 30: beckon.v1.GetDecisionRequest
-	(*GetDecisionResponse)(nil),         // 31: beckon.v1.GetDecisionResponse
-	(*timestamppb.Timestamp)(nil),       // 32: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),         // 33: google.protobuf.Duration
+	(RevokeOutcome)(0),                  // 11: beckon.v1.RevokeOutcome
+	(*Option)(nil),                      // 12: beckon.v1.Option
+	(*Action)(nil),                      // 13: beckon.v1.Action
+	(*Fact)(nil),                        // 14: beckon.v1.Fact
+	(*DecisionItem)(nil),                // 15: beckon.v1.DecisionItem
+	(*AnswerItem)(nil),                  // 16: beckon.v1.AnswerItem
+	(*Answer)(nil),                      // 17: beckon.v1.Answer
+	(*Grant)(nil),                       // 18: beckon.v1.Grant
+	(*Decision)(nil),                    // 19: beckon.v1.Decision
+	(*RequestDecisionRequest)(nil),      // 20: beckon.v1.RequestDecisionRequest
+	(*RequestDecisionResponse)(nil),     // 21: beckon.v1.RequestDecisionResponse
+	(*WaitDecisionRequest)(nil),         // 22: beckon.v1.WaitDecisionRequest
+	(*WaitDecisionResponse)(nil),        // 23: beckon.v1.WaitDecisionResponse
+	(*AcknowledgeDecisionRequest)(nil),  // 24: beckon.v1.AcknowledgeDecisionRequest
+	(*AcknowledgeDecisionResponse)(nil), // 25: beckon.v1.AcknowledgeDecisionResponse
+	(*AnswerDecisionRequest)(nil),       // 26: beckon.v1.AnswerDecisionRequest
+	(*Winner)(nil),                      // 27: beckon.v1.Winner
+	(*AnswerDecisionResponse)(nil),      // 28: beckon.v1.AnswerDecisionResponse
+	(*WithdrawDecisionRequest)(nil),     // 29: beckon.v1.WithdrawDecisionRequest
+	(*WithdrawDecisionResponse)(nil),    // 30: beckon.v1.WithdrawDecisionResponse
+	(*GetDecisionRequest)(nil),          // 31: beckon.v1.GetDecisionRequest
+	(*GetDecisionResponse)(nil),         // 32: beckon.v1.GetDecisionResponse
+	(*RevokeGrantRequest)(nil),          // 33: beckon.v1.RevokeGrantRequest
+	(*RevokeGrantResponse)(nil),         // 34: beckon.v1.RevokeGrantResponse
+	(*timestamppb.Timestamp)(nil),       // 35: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),         // 36: google.protobuf.Duration
 }
 var file_beckon_v1_decision_proto_depIdxs = []int32{
 	2,  // 0: beckon.v1.Option.kind:type_name -> beckon.v1.OptionKind
 	3,  // 1: beckon.v1.Option.text:type_name -> beckon.v1.TextRule
 	4,  // 2: beckon.v1.Action.effect_class:type_name -> beckon.v1.EffectClass
-	12, // 3: beckon.v1.DecisionItem.action:type_name -> beckon.v1.Action
-	11, // 4: beckon.v1.DecisionItem.options:type_name -> beckon.v1.Option
-	13, // 5: beckon.v1.DecisionItem.facts:type_name -> beckon.v1.Fact
-	15, // 6: beckon.v1.Answer.items:type_name -> beckon.v1.AnswerItem
+	13, // 3: beckon.v1.DecisionItem.action:type_name -> beckon.v1.Action
+	12, // 4: beckon.v1.DecisionItem.options:type_name -> beckon.v1.Option
+	14, // 5: beckon.v1.DecisionItem.facts:type_name -> beckon.v1.Fact
+	16, // 6: beckon.v1.Answer.items:type_name -> beckon.v1.AnswerItem
 	6,  // 7: beckon.v1.Answer.surface:type_name -> beckon.v1.Surface
-	32, // 8: beckon.v1.Answer.answer_time:type_name -> google.protobuf.Timestamp
-	32, // 9: beckon.v1.Answer.deliver_time:type_name -> google.protobuf.Timestamp
+	35, // 8: beckon.v1.Answer.answer_time:type_name -> google.protobuf.Timestamp
+	35, // 9: beckon.v1.Answer.deliver_time:type_name -> google.protobuf.Timestamp
 	7,  // 10: beckon.v1.Grant.state:type_name -> beckon.v1.GrantState
-	32, // 11: beckon.v1.Grant.expire_time:type_name -> google.protobuf.Timestamp
-	0,  // 12: beckon.v1.Decision.state:type_name -> beckon.v1.DecisionState
-	1,  // 13: beckon.v1.Decision.kind:type_name -> beckon.v1.DecisionKind
-	14, // 14: beckon.v1.Decision.items:type_name -> beckon.v1.DecisionItem
-	4,  // 15: beckon.v1.Decision.effect_class:type_name -> beckon.v1.EffectClass
-	32, // 16: beckon.v1.Decision.expire_time:type_name -> google.protobuf.Timestamp
-	5,  // 17: beckon.v1.Decision.on_expiry:type_name -> beckon.v1.OnExpiry
-	16, // 18: beckon.v1.Decision.answer:type_name -> beckon.v1.Answer
-	17, // 19: beckon.v1.Decision.grants:type_name -> beckon.v1.Grant
-	32, // 20: beckon.v1.Decision.create_time:type_name -> google.protobuf.Timestamp
-	32, // 21: beckon.v1.Decision.close_time:type_name -> google.protobuf.Timestamp
-	1,  // 22: beckon.v1.RequestDecisionRequest.kind:type_name -> beckon.v1.DecisionKind
-	14, // 23: beckon.v1.RequestDecisionRequest.items:type_name -> beckon.v1.DecisionItem
-	33, // 24: beckon.v1.RequestDecisionRequest.timeout:type_name -> google.protobuf.Duration
-	5,  // 25: beckon.v1.RequestDecisionRequest.on_expiry:type_name -> beckon.v1.OnExpiry
-	18, // 26: beckon.v1.RequestDecisionResponse.decision:type_name -> beckon.v1.Decision
-	33, // 27: beckon.v1.WaitDecisionRequest.wait:type_name -> google.protobuf.Duration
-	18, // 28: beckon.v1.WaitDecisionResponse.decision:type_name -> beckon.v1.Decision
-	32, // 29: beckon.v1.AcknowledgeDecisionResponse.alert_time:type_name -> google.protobuf.Timestamp
-	15, // 30: beckon.v1.AnswerDecisionRequest.items:type_name -> beckon.v1.AnswerItem
-	6,  // 31: beckon.v1.AnswerDecisionRequest.surface:type_name -> beckon.v1.Surface
-	32, // 32: beckon.v1.Winner.answer_time:type_name -> google.protobuf.Timestamp
-	6,  // 33: beckon.v1.Winner.surface:type_name -> beckon.v1.Surface
-	8,  // 34: beckon.v1.AnswerDecisionResponse.outcome:type_name -> beckon.v1.AnswerOutcome
-	26, // 35: beckon.v1.AnswerDecisionResponse.winner:type_name -> beckon.v1.Winner
-	18, // 36: beckon.v1.AnswerDecisionResponse.decision:type_name -> beckon.v1.Decision
-	9,  // 37: beckon.v1.AnswerDecisionResponse.needed_step:type_name -> beckon.v1.Step
-	10, // 38: beckon.v1.WithdrawDecisionRequest.reason:type_name -> beckon.v1.WithdrawReason
-	18, // 39: beckon.v1.WithdrawDecisionResponse.decision:type_name -> beckon.v1.Decision
-	18, // 40: beckon.v1.GetDecisionResponse.decision:type_name -> beckon.v1.Decision
-	19, // 41: beckon.v1.DecisionService.RequestDecision:input_type -> beckon.v1.RequestDecisionRequest
-	21, // 42: beckon.v1.DecisionService.WaitDecision:input_type -> beckon.v1.WaitDecisionRequest
-	25, // 43: beckon.v1.DecisionService.AnswerDecision:input_type -> beckon.v1.AnswerDecisionRequest
-	28, // 44: beckon.v1.DecisionService.WithdrawDecision:input_type -> beckon.v1.WithdrawDecisionRequest
-	30, // 45: beckon.v1.DecisionService.GetDecision:input_type -> beckon.v1.GetDecisionRequest
-	23, // 46: beckon.v1.DecisionService.AcknowledgeDecision:input_type -> beckon.v1.AcknowledgeDecisionRequest
-	20, // 47: beckon.v1.DecisionService.RequestDecision:output_type -> beckon.v1.RequestDecisionResponse
-	22, // 48: beckon.v1.DecisionService.WaitDecision:output_type -> beckon.v1.WaitDecisionResponse
-	27, // 49: beckon.v1.DecisionService.AnswerDecision:output_type -> beckon.v1.AnswerDecisionResponse
-	29, // 50: beckon.v1.DecisionService.WithdrawDecision:output_type -> beckon.v1.WithdrawDecisionResponse
-	31, // 51: beckon.v1.DecisionService.GetDecision:output_type -> beckon.v1.GetDecisionResponse
-	24, // 52: beckon.v1.DecisionService.AcknowledgeDecision:output_type -> beckon.v1.AcknowledgeDecisionResponse
-	47, // [47:53] is the sub-list for method output_type
-	41, // [41:47] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	35, // 11: beckon.v1.Grant.expire_time:type_name -> google.protobuf.Timestamp
+	35, // 12: beckon.v1.Grant.use_time:type_name -> google.protobuf.Timestamp
+	0,  // 13: beckon.v1.Decision.state:type_name -> beckon.v1.DecisionState
+	1,  // 14: beckon.v1.Decision.kind:type_name -> beckon.v1.DecisionKind
+	15, // 15: beckon.v1.Decision.items:type_name -> beckon.v1.DecisionItem
+	4,  // 16: beckon.v1.Decision.effect_class:type_name -> beckon.v1.EffectClass
+	35, // 17: beckon.v1.Decision.expire_time:type_name -> google.protobuf.Timestamp
+	5,  // 18: beckon.v1.Decision.on_expiry:type_name -> beckon.v1.OnExpiry
+	17, // 19: beckon.v1.Decision.answer:type_name -> beckon.v1.Answer
+	18, // 20: beckon.v1.Decision.grants:type_name -> beckon.v1.Grant
+	35, // 21: beckon.v1.Decision.create_time:type_name -> google.protobuf.Timestamp
+	35, // 22: beckon.v1.Decision.close_time:type_name -> google.protobuf.Timestamp
+	1,  // 23: beckon.v1.RequestDecisionRequest.kind:type_name -> beckon.v1.DecisionKind
+	15, // 24: beckon.v1.RequestDecisionRequest.items:type_name -> beckon.v1.DecisionItem
+	36, // 25: beckon.v1.RequestDecisionRequest.timeout:type_name -> google.protobuf.Duration
+	5,  // 26: beckon.v1.RequestDecisionRequest.on_expiry:type_name -> beckon.v1.OnExpiry
+	19, // 27: beckon.v1.RequestDecisionResponse.decision:type_name -> beckon.v1.Decision
+	36, // 28: beckon.v1.WaitDecisionRequest.wait:type_name -> google.protobuf.Duration
+	19, // 29: beckon.v1.WaitDecisionResponse.decision:type_name -> beckon.v1.Decision
+	35, // 30: beckon.v1.AcknowledgeDecisionResponse.alert_time:type_name -> google.protobuf.Timestamp
+	16, // 31: beckon.v1.AnswerDecisionRequest.items:type_name -> beckon.v1.AnswerItem
+	6,  // 32: beckon.v1.AnswerDecisionRequest.surface:type_name -> beckon.v1.Surface
+	35, // 33: beckon.v1.Winner.answer_time:type_name -> google.protobuf.Timestamp
+	6,  // 34: beckon.v1.Winner.surface:type_name -> beckon.v1.Surface
+	8,  // 35: beckon.v1.AnswerDecisionResponse.outcome:type_name -> beckon.v1.AnswerOutcome
+	27, // 36: beckon.v1.AnswerDecisionResponse.winner:type_name -> beckon.v1.Winner
+	19, // 37: beckon.v1.AnswerDecisionResponse.decision:type_name -> beckon.v1.Decision
+	9,  // 38: beckon.v1.AnswerDecisionResponse.needed_step:type_name -> beckon.v1.Step
+	10, // 39: beckon.v1.WithdrawDecisionRequest.reason:type_name -> beckon.v1.WithdrawReason
+	19, // 40: beckon.v1.WithdrawDecisionResponse.decision:type_name -> beckon.v1.Decision
+	19, // 41: beckon.v1.GetDecisionResponse.decision:type_name -> beckon.v1.Decision
+	11, // 42: beckon.v1.RevokeGrantResponse.outcome:type_name -> beckon.v1.RevokeOutcome
+	18, // 43: beckon.v1.RevokeGrantResponse.grant:type_name -> beckon.v1.Grant
+	20, // 44: beckon.v1.DecisionService.RequestDecision:input_type -> beckon.v1.RequestDecisionRequest
+	22, // 45: beckon.v1.DecisionService.WaitDecision:input_type -> beckon.v1.WaitDecisionRequest
+	26, // 46: beckon.v1.DecisionService.AnswerDecision:input_type -> beckon.v1.AnswerDecisionRequest
+	29, // 47: beckon.v1.DecisionService.WithdrawDecision:input_type -> beckon.v1.WithdrawDecisionRequest
+	31, // 48: beckon.v1.DecisionService.GetDecision:input_type -> beckon.v1.GetDecisionRequest
+	33, // 49: beckon.v1.DecisionService.RevokeGrant:input_type -> beckon.v1.RevokeGrantRequest
+	24, // 50: beckon.v1.DecisionService.AcknowledgeDecision:input_type -> beckon.v1.AcknowledgeDecisionRequest
+	21, // 51: beckon.v1.DecisionService.RequestDecision:output_type -> beckon.v1.RequestDecisionResponse
+	23, // 52: beckon.v1.DecisionService.WaitDecision:output_type -> beckon.v1.WaitDecisionResponse
+	28, // 53: beckon.v1.DecisionService.AnswerDecision:output_type -> beckon.v1.AnswerDecisionResponse
+	30, // 54: beckon.v1.DecisionService.WithdrawDecision:output_type -> beckon.v1.WithdrawDecisionResponse
+	32, // 55: beckon.v1.DecisionService.GetDecision:output_type -> beckon.v1.GetDecisionResponse
+	34, // 56: beckon.v1.DecisionService.RevokeGrant:output_type -> beckon.v1.RevokeGrantResponse
+	25, // 57: beckon.v1.DecisionService.AcknowledgeDecision:output_type -> beckon.v1.AcknowledgeDecisionResponse
+	51, // [51:58] is the sub-list for method output_type
+	44, // [44:51] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_beckon_v1_decision_proto_init() }
@@ -2701,8 +2916,8 @@ func file_beckon_v1_decision_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_beckon_v1_decision_proto_rawDesc), len(file_beckon_v1_decision_proto_rawDesc)),
-			NumEnums:      11,
-			NumMessages:   21,
+			NumEnums:      12,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -229,6 +229,11 @@ const (
 	SignalKind_SIGNAL_KIND_APPROVAL_REVOKED SignalKind = 5
 	// The person wants another result; text holds what is missing.
 	SignalKind_SIGNAL_KIND_RESULT_SENT_BACK SignalKind = 6
+	// An uncertain effect was settled; effect_id names it.
+	SignalKind_SIGNAL_KIND_EFFECT_SETTLED SignalKind = 7
+	// The lease under which an effect was begun is gone, and nobody has said how
+	// it went; effect_id names it.
+	SignalKind_SIGNAL_KIND_EFFECT_UNCERTAIN SignalKind = 8
 	// A timer fired; timer names it, data is what it was set with. It wakes a
 	// task that waits for it, and is kept for one that does not.
 	SignalKind_SIGNAL_KIND_TIMER_FIRED SignalKind = 9
@@ -244,6 +249,8 @@ var (
 		4: "SIGNAL_KIND_WAIT_TIMEOUT",
 		5: "SIGNAL_KIND_APPROVAL_REVOKED",
 		6: "SIGNAL_KIND_RESULT_SENT_BACK",
+		7: "SIGNAL_KIND_EFFECT_SETTLED",
+		8: "SIGNAL_KIND_EFFECT_UNCERTAIN",
 		9: "SIGNAL_KIND_TIMER_FIRED",
 	}
 	SignalKind_value = map[string]int32{
@@ -254,6 +261,8 @@ var (
 		"SIGNAL_KIND_WAIT_TIMEOUT":     4,
 		"SIGNAL_KIND_APPROVAL_REVOKED": 5,
 		"SIGNAL_KIND_RESULT_SENT_BACK": 6,
+		"SIGNAL_KIND_EFFECT_SETTLED":   7,
+		"SIGNAL_KIND_EFFECT_UNCERTAIN": 8,
 		"SIGNAL_KIND_TIMER_FIRED":      9,
 	}
 )
@@ -1113,7 +1122,9 @@ type Signal struct {
 	// Key of the timer; set for TIMER_FIRED.
 	Timer string `protobuf:"bytes,7,opt,name=timer,proto3" json:"timer,omitempty"`
 	// What the timer was set with.
-	Data          []byte `protobuf:"bytes,8,opt,name=data,proto3" json:"data,omitempty"`
+	Data []byte `protobuf:"bytes,8,opt,name=data,proto3" json:"data,omitempty"`
+	// The effect it is about; set for EFFECT_SETTLED and EFFECT_UNCERTAIN.
+	EffectId      string `protobuf:"bytes,9,opt,name=effect_id,json=effectId,proto3" json:"effect_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1202,6 +1213,13 @@ func (x *Signal) GetData() []byte {
 		return x.Data
 	}
 	return nil
+}
+
+func (x *Signal) GetEffectId() string {
+	if x != nil {
+		return x.EffectId
+	}
+	return ""
 }
 
 // Claim is a task in the hands of one worker.
@@ -3152,7 +3170,7 @@ const file_beckon_v1_task_proto_rawDesc = "" +
 	"\x10expected_version\x18\x01 \x01(\x04R\x0fexpectedVersion\x12\x1d\n" +
 	"\x04data\x18\x02 \x01(\fB\t\xbaH\x06z\x04\x18\x80\x80@R\x04data\x12%\n" +
 	"\x0eschema_version\x18\x03 \x01(\rR\rschemaVersion\x12%\n" +
-	"\tnext_step\x18\x04 \x01(\tB\b\xbaH\x05r\x03(\xf0\x01R\bnextStep\"\x88\x02\n" +
+	"\tnext_step\x18\x04 \x01(\tB\b\xbaH\x05r\x03(\xf0\x01R\bnextStep\"\xa5\x02\n" +
 	"\x06Signal\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12)\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x15.beckon.v1.SignalKindR\x04kind\x12/\n" +
@@ -3162,7 +3180,8 @@ const file_beckon_v1_task_proto_rawDesc = "" +
 	"\vcreate_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x12\x14\n" +
 	"\x05timer\x18\a \x01(\tR\x05timer\x12\x12\n" +
-	"\x04data\x18\b \x01(\fR\x04data\"\x96\x02\n" +
+	"\x04data\x18\b \x01(\fR\x04data\x12\x1b\n" +
+	"\teffect_id\x18\t \x01(\tR\beffectId\"\x96\x02\n" +
 	"\x05Claim\x12#\n" +
 	"\x04task\x18\x01 \x01(\v2\x0f.beckon.v1.TaskR\x04task\x12\x19\n" +
 	"\blease_id\x18\x02 \x01(\tR\aleaseId\x12F\n" +
@@ -3315,7 +3334,7 @@ const file_beckon_v1_task_proto_rawDesc = "" +
 	"\bWaitMode\x12\x19\n" +
 	"\x15WAIT_MODE_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rWAIT_MODE_ANY\x10\x01\x12\x11\n" +
-	"\rWAIT_MODE_ALL\x10\x02*\xff\x01\n" +
+	"\rWAIT_MODE_ALL\x10\x02*\xc1\x02\n" +
 	"\n" +
 	"SignalKind\x12\x1b\n" +
 	"\x17SIGNAL_KIND_UNSPECIFIED\x10\x00\x12\x1f\n" +
@@ -3324,7 +3343,9 @@ const file_beckon_v1_task_proto_rawDesc = "" +
 	"\x17SIGNAL_KIND_HOLD_LIFTED\x10\x03\x12\x1c\n" +
 	"\x18SIGNAL_KIND_WAIT_TIMEOUT\x10\x04\x12 \n" +
 	"\x1cSIGNAL_KIND_APPROVAL_REVOKED\x10\x05\x12 \n" +
-	"\x1cSIGNAL_KIND_RESULT_SENT_BACK\x10\x06\x12\x1b\n" +
+	"\x1cSIGNAL_KIND_RESULT_SENT_BACK\x10\x06\x12\x1e\n" +
+	"\x1aSIGNAL_KIND_EFFECT_SETTLED\x10\a\x12 \n" +
+	"\x1cSIGNAL_KIND_EFFECT_UNCERTAIN\x10\b\x12\x1b\n" +
 	"\x17SIGNAL_KIND_TIMER_FIRED\x10\t*\x83\x01\n" +
 	"\vStopOutcome\x12\x1c\n" +
 	"\x18STOP_OUTCOME_UNSPECIFIED\x10\x00\x12\x18\n" +

@@ -761,7 +761,11 @@ type Grant struct {
 	// Where it stands.
 	State uint32 `protobuf:"varint,4,opt,name=state,proto3" json:"state,omitempty"`
 	// When it ends by itself.
-	ExpireTime    int64 `protobuf:"varint,5,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
+	ExpireTime int64 `protobuf:"varint,5,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
+	// The effect that used it.
+	Effect string `protobuf:"bytes,6,opt,name=effect,proto3" json:"effect,omitempty"`
+	// When it was used.
+	UseTime       int64 `protobuf:"varint,7,opt,name=use_time,json=useTime,proto3" json:"use_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -827,6 +831,20 @@ func (x *Grant) GetState() uint32 {
 func (x *Grant) GetExpireTime() int64 {
 	if x != nil {
 		return x.ExpireTime
+	}
+	return 0
+}
+
+func (x *Grant) GetEffect() string {
+	if x != nil {
+		return x.Effect
+	}
+	return ""
+}
+
+func (x *Grant) GetUseTime() int64 {
+	if x != nil {
+		return x.UseTime
 	}
 	return 0
 }
@@ -903,14 +921,16 @@ const file_beckon_storage_v1_decision_proto_rawDesc = "" +
 	"AnswerItem\x12\x12\n" +
 	"\x04item\x18\x01 \x01(\tR\x04item\x12\x18\n" +
 	"\aoptions\x18\x02 \x03(\tR\aoptions\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\"z\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"\xad\x01\n" +
 	"\x05Grant\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04item\x18\x02 \x01(\tR\x04item\x12\x16\n" +
 	"\x06digest\x18\x03 \x01(\fR\x06digest\x12\x14\n" +
 	"\x05state\x18\x04 \x01(\rR\x05state\x12\x1f\n" +
 	"\vexpire_time\x18\x05 \x01(\x03R\n" +
-	"expireTimeBDZBgithub.com/beckon-dev/beckon/proto/gen/beckon/storage/v1;storagev1b\x06proto3"
+	"expireTime\x12\x16\n" +
+	"\x06effect\x18\x06 \x01(\tR\x06effect\x12\x19\n" +
+	"\buse_time\x18\a \x01(\x03R\auseTimeBDZBgithub.com/beckon-dev/beckon/proto/gen/beckon/storage/v1;storagev1b\x06proto3"
 
 var (
 	file_beckon_storage_v1_decision_proto_rawDescOnce sync.Once

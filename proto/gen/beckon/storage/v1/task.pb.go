@@ -839,7 +839,9 @@ type Signal struct {
 	// Key of the timer that fired.
 	Timer string `protobuf:"bytes,7,opt,name=timer,proto3" json:"timer,omitempty"`
 	// What that was set with.
-	Data          []byte `protobuf:"bytes,8,opt,name=data,proto3" json:"data,omitempty"`
+	Data []byte `protobuf:"bytes,8,opt,name=data,proto3" json:"data,omitempty"`
+	// Id of the effect it is about.
+	Effect        string `protobuf:"bytes,9,opt,name=effect,proto3" json:"effect,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -928,6 +930,13 @@ func (x *Signal) GetData() []byte {
 		return x.Data
 	}
 	return nil
+}
+
+func (x *Signal) GetEffect() string {
+	if x != nil {
+		return x.Effect
+	}
+	return ""
 }
 
 // Timer wakes a task at a time.
@@ -1241,7 +1250,7 @@ const file_beckon_storage_v1_task_proto_rawDesc = "" +
 	"\tretriable\x18\x03 \x01(\bR\tretriable\x12$\n" +
 	"\vexit_status\x18\x04 \x01(\x05H\x00R\n" +
 	"exitStatus\x88\x01\x01B\x0e\n" +
-	"\f_exit_status\"\xae\x01\n" +
+	"\f_exit_status\"\xc6\x01\n" +
 	"\x06Signal\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x1a\n" +
@@ -1250,7 +1259,8 @@ const file_beckon_storage_v1_task_proto_rawDesc = "" +
 	"\x04text\x18\x05 \x01(\tR\x04text\x12\x12\n" +
 	"\x04time\x18\x06 \x01(\x03R\x04time\x12\x14\n" +
 	"\x05timer\x18\a \x01(\tR\x05timer\x12\x12\n" +
-	"\x04data\x18\b \x01(\fR\x04data\"\xa5\x01\n" +
+	"\x04data\x18\b \x01(\fR\x04data\x12\x16\n" +
+	"\x06effect\x18\t \x01(\tR\x06effect\"\xa5\x01\n" +
 	"\x05Timer\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x0e\n" +

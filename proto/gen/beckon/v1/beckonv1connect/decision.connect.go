@@ -39,6 +39,9 @@ const (
 	// DecisionServiceGetDecisionProcedure is the procedure name of the DecisionService's GetDecision
 	// RPC.
 	DecisionServiceGetDecisionProcedure = "/beckon.v1.DecisionService/GetDecision"
+	// DecisionServiceRevokeGrantProcedure is the procedure name of the DecisionService's RevokeGrant
+	// RPC.
+	DecisionServiceRevokeGrantProcedure = "/beckon.v1.DecisionService/RevokeGrant"
 	// DecisionServiceAcknowledgeDecisionProcedure is the procedure name of the DecisionService's
 	// AcknowledgeDecision RPC.
 	DecisionServiceAcknowledgeDecisionProcedure = "/beckon.v1.DecisionService/AcknowledgeDecision"
@@ -80,6 +83,13 @@ var (
 			Procedure:  DecisionServiceGetDecisionProcedure,
 		}
 	})
+	decisionServiceRevokeGrantSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_beckon_v1_decision_proto.Services().ByName("DecisionService").Methods().ByName("RevokeGrant"),
+			Procedure:  DecisionServiceRevokeGrantProcedure,
+		}
+	})
 	decisionServiceAcknowledgeDecisionSpec = sync.OnceValue(func() connect.Spec {
 		return connect.Spec{
 			StreamType: connect.StreamTypeUnary,
@@ -106,6 +116,9 @@ type DecisionServiceClient interface {
 	WithdrawDecision(context.Context, *v1.WithdrawDecisionRequest) (*v1.WithdrawDecisionResponse, error)
 	// GetDecision reads one decision. By its person, or by the asking agent.
 	GetDecision(context.Context, *v1.GetDecisionRequest) (*v1.GetDecisionResponse, error)
+	// RevokeGrant takes an approval back while it was not used; the agent is
+	// told. Once GO was said it is too late. By the person, on any device.
+	RevokeGrant(context.Context, *v1.RevokeGrantRequest) (*v1.RevokeGrantResponse, error)
 	// AcknowledgeDecision says that the person has this card open on this
 	// installation. An alert that has not been sent to it yet then waits until at
 	// most 60 seconds after the question, and half of the time there is to
@@ -137,6 +150,9 @@ type DecisionServiceHandler interface {
 	WithdrawDecision(context.Context, *v1.WithdrawDecisionRequest) (*v1.WithdrawDecisionResponse, error)
 	// GetDecision reads one decision. By its person, or by the asking agent.
 	GetDecision(context.Context, *v1.GetDecisionRequest) (*v1.GetDecisionResponse, error)
+	// RevokeGrant takes an approval back while it was not used; the agent is
+	// told. Once GO was said it is too late. By the person, on any device.
+	RevokeGrant(context.Context, *v1.RevokeGrantRequest) (*v1.RevokeGrantResponse, error)
 	// AcknowledgeDecision says that the person has this card open on this
 	// installation. An alert that has not been sent to it yet then waits until at
 	// most 60 seconds after the question, and half of the time there is to
@@ -155,6 +171,7 @@ func RegisterDecisionServiceHandler(server *connect.Server, svc DecisionServiceH
 		connect.Method{Spec: decisionServiceAnswerDecisionSpec(), Handler: adapter.answerDecision},
 		connect.Method{Spec: decisionServiceWithdrawDecisionSpec(), Handler: adapter.withdrawDecision},
 		connect.Method{Spec: decisionServiceGetDecisionSpec(), Handler: adapter.getDecision},
+		connect.Method{Spec: decisionServiceRevokeGrantSpec(), Handler: adapter.revokeGrant},
 		connect.Method{Spec: decisionServiceAcknowledgeDecisionSpec(), Handler: adapter.acknowledgeDecision},
 	)
 }
@@ -180,6 +197,10 @@ func (UnimplementedDecisionServiceHandler) WithdrawDecision(context.Context, *v1
 
 func (UnimplementedDecisionServiceHandler) GetDecision(context.Context, *v1.GetDecisionRequest) (*v1.GetDecisionResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, "beckon.v1.DecisionService.GetDecision is not implemented")
+}
+
+func (UnimplementedDecisionServiceHandler) RevokeGrant(context.Context, *v1.RevokeGrantRequest) (*v1.RevokeGrantResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "beckon.v1.DecisionService.RevokeGrant is not implemented")
 }
 
 func (UnimplementedDecisionServiceHandler) AcknowledgeDecision(context.Context, *v1.AcknowledgeDecisionRequest) (*v1.AcknowledgeDecisionResponse, error) {
@@ -225,6 +246,14 @@ func (c *decisionServiceClient) WithdrawDecision(ctx context.Context, req *v1.Wi
 func (c *decisionServiceClient) GetDecision(ctx context.Context, req *v1.GetDecisionRequest) (*v1.GetDecisionResponse, error) {
 	var res v1.GetDecisionResponse
 	if err := c.client.CallUnary(ctx, decisionServiceGetDecisionSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *decisionServiceClient) RevokeGrant(ctx context.Context, req *v1.RevokeGrantRequest) (*v1.RevokeGrantResponse, error) {
+	var res v1.RevokeGrantResponse
+	if err := c.client.CallUnary(ctx, decisionServiceRevokeGrantSpec(), req, &res); err != nil {
 		return nil, err
 	}
 	return &res, nil
@@ -294,6 +323,18 @@ func (h decisionServiceHandler) getDecision(ctx context.Context, _ connect.Spec,
 		return err
 	}
 	res, err := h.svc.GetDecision(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h decisionServiceHandler) revokeGrant(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.RevokeGrantRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.RevokeGrant(ctx, &req)
 	if err != nil {
 		return err
 	}
