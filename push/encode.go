@@ -26,7 +26,8 @@ const PayloadVersion = 1
 //	  "asOf": "…",                             account stamp to reach before showing more
 //	  "badge": {"count": 2, "epoch": "…", "version": "7"},
 //	  "expireTime": "2026-01-02T03:04:05.678901Z",
-//	  "actions": [{"verb": "approve", "token": "…"}]
+//	  "actions": [{"verb": "approve", "token": "…"}],
+//	  "tags": ["…"]                            sweeps only
 //	}
 //
 // Text is not part of it: each vendor has its own place for that. HTML
@@ -44,6 +45,7 @@ func (p Payload) Encode() []byte {
 		AsOf:     p.AsOf,
 		Badge:    wireBadge{Count: p.Badge.Count, Epoch: p.Badge.Epoch, Version: wireUint64(p.Badge.Version)},
 		Expire:   wireTime(p.ExpiresAt),
+		Tags:     p.Tags,
 	}
 	if p.Decision != "" {
 		w.Revision = p.Version
@@ -67,6 +69,7 @@ type wirePayload struct {
 	Badge    wireBadge    `json:"badge"`
 	Expire   string       `json:"expireTime,omitempty"`
 	Actions  []wireAction `json:"actions,omitempty"`
+	Tags     []string     `json:"tags,omitempty"`
 }
 
 type wireBadge struct {
@@ -91,6 +94,10 @@ func wireKind(k Kind) string {
 		return "PUSH_KIND_WITHDRAW"
 	case Test:
 		return "PUSH_KIND_TEST"
+	case Sweep:
+		return "PUSH_KIND_SWEEP"
+	case BadgeOnly:
+		return "PUSH_KIND_BADGE"
 	default:
 		return ""
 	}

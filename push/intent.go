@@ -22,6 +22,11 @@ const (
 const (
 	// Withdraw takes an alert back that was accepted and is handled now.
 	Withdraw Kind = "withdraw"
+	// Sweep wakes the app of an iPhone to take away what withdrawals have left
+	// there, and to count.
+	Sweep Kind = "sweep"
+	// BadgeOnly lowers the number on the icon.
+	BadgeOnly Kind = "badge"
 	// Test is a person trying out the own device.
 	Test Kind = "test"
 )

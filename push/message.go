@@ -39,6 +39,8 @@ type Payload struct {
 	// ExpiresAt tells the app when to hide its buttons; zero means never.
 	ExpiresAt time.Time
 	Actions   []Action
+	// Tags are the collapse ids of alerts that are handled, in a sweep.
+	Tags []string
 }
 
 // Badge is the absolute size of the attention set. Within one epoch a device

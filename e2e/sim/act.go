@@ -261,7 +261,7 @@ func (w *world) checkDrained() {
 			if !row.State.Final() {
 				w.failf("R21", "row %s is still %s", row.ID, row.State)
 			}
-			if row.Kind != push.Withdraw {
+			if row.Kind != push.Withdraw && row.Key() != "" {
 				w.checkTakenBack(row, withdrawals)
 			}
 		}

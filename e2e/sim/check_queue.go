@@ -155,6 +155,9 @@ func (w *world) checkAlerts(tx *store.Read) {
 func (w *world) checkWithdrawals(rows []push.Delivery) []push.Delivery {
 	seen := map[alertKey]bool{}
 	return slices.DeleteFunc(rows, func(row push.Delivery) bool {
+		if row.Key() == "" {
+			return true // shows nothing; see quiet.go
+		}
 		if row.Kind != push.Withdraw {
 			return false
 		}

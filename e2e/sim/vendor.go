@@ -35,7 +35,9 @@ type vendor struct {
 	back map[alertKey]bool
 	// identities tells that no two subjects share one.
 	identities map[string]string
-	tokens     int
+	// quiet are the times at which an address was sent what shows nothing.
+	quiet  map[quietKey][]time.Time
+	tokens int
 }
 
 // identity is what makes a resend replace instead of ring.
@@ -44,7 +46,7 @@ type identity struct{ collapse, provider string }
 func newVendor() *vendor {
 	return &vendor{
 		leases: map[string]string{}, accepted: map[string]bool{},
-		rang: map[alertKey]identity{}, identities: map[string]string{}, back: map[alertKey]bool{},
+		rang: map[alertKey]identity{}, identities: map[string]string{}, quiet: map[quietKey][]time.Time{}, back: map[alertKey]bool{},
 	}
 }
 
@@ -107,7 +109,7 @@ func (w *world) sendPush(kind func(*world, push.Message) push.Verdict) {
 	m, fresh, err := w.app.Outbox().Fresh(w.ctx, row)
 	w.must(err)
 	address := w.address(row.Address)
-	handled := w.model.handled(taken(row).kind, row.Key(), w.now())
+	handled := row.Key() != "" && w.model.handled(taken(row).kind, row.Key(), w.now())
 	reachable := address.State == push.AddressOK || address.State == push.AddressSuspect
 	if !fresh.Again.IsZero() {
 		w.note("push worker puts "+row.ID+" off", fresh.Reason)
@@ -121,7 +123,7 @@ func (w *world) sendPush(kind func(*world, push.Message) push.Verdict) {
 	if !fresh.Send() {
 		w.note("push worker skips "+row.ID, fresh.Reason)
 		w.visits[Cell{"delivery", string(row.State), "skip " + fresh.Reason}]++
-		if !handled && reachable && row.ExpiresAt.After(w.now()) && fresh.Reason != notShown {
+		if row.Key() != "" && !handled && reachable && row.ExpiresAt.After(w.now()) && fresh.Reason != notShown {
 			w.failf("R21", "%s %s still calls for the person and is skipped as %s", row.Kind, row.Key(), fresh.Reason)
 		}
 		v.results = append(v.results, worker.Result{Delivery: row, Skip: fresh})
@@ -151,6 +153,9 @@ func (w *world) checkMessage(row push.Delivery, m push.Message) {
 	if m.Payload.Subject != row.Subject || m.Address.ID != row.Address {
 		w.failf("R21", "row %s became a push about %v to %s", row.ID, m.Payload.Subject, m.Address.ID)
 	}
+	if row.Key() == "" {
+		return
+	}
 	if owner, ok := w.vendor.identities[m.CollapseID]; ok && owner != row.Key() {
 		w.failf("R21", "%s and %s share a collapse identity", owner, row.Key())
 	}
@@ -161,9 +166,17 @@ func (w *world) checkMessage(row push.Delivery, m push.Message) {
 // replace it.
 func (w *world) show(m push.Message) {
 	v := w.vendor
-	if m.Payload.Kind == push.Withdraw {
+	switch m.Payload.Kind {
+	case push.Withdraw:
 		w.takeBack(m)
 		return
+	case push.Sweep:
+		w.sweep(m)
+		return
+	case push.BadgeOnly:
+		w.recount(m)
+		return
+	default:
 	}
 	key := alertKey{m.Payload.Kind, m.Payload.Key(), m.Address.ID}
 	now := identity{m.CollapseID, m.ProviderID}

@@ -41,6 +41,12 @@ const (
 	ReasonAlertOpen = "alert_open"
 	ReasonNotShown  = "not_shown"
 	ReasonOpenAgain = "open_again"
+	// ReasonRate: the device has had its sweeps of this hour.
+	ReasonRate = "rate"
+	// ReasonAppCounts: the number is 0, which only the app may set.
+	ReasonAppCounts = "app_counts"
+	// ReasonOnce: what is not sent twice may have been sent.
+	ReasonOnce = "sent_at_most_once"
 	// Reasons a worker gives a row back unsent.
 	ReasonStopping   = "stopping"
 	ReasonPaused     = "lane_paused"
@@ -76,7 +82,7 @@ func Decide(d push.Delivery, cmd Command, now time.Time) ([]Event, error) {
 		if d.State != push.Leased || (!c.Orphaned && d.LeaseUntil.After(now)) {
 			return nil, nil
 		}
-		return []Event{LeaseLost{}}, nil
+		return leaseLost(d, now), nil
 	case Supersede:
 		return closeWaiting(d, push.Superseded, c.Reason, now), nil
 	case Expire:
@@ -125,7 +131,9 @@ func decideClaim(d push.Delivery, c Claim, now time.Time) ([]Event, error) {
 	case d.State == push.Leased && d.LeaseUntil.After(now):
 		return nil, ErrLeased
 	case d.State == push.Leased:
-		events = append(events, LeaseLost{})
+		if events = leaseLost(d, now); once(d) {
+			return events, nil
+		}
 	case d.DueAt.After(now):
 		return nil, ErrNotDue
 	}
@@ -133,6 +141,18 @@ func decideClaim(d push.Delivery, c Claim, now time.Time) ([]Event, error) {
 		return append(events, Ended{At: now, State: push.Expired, Reason: ReasonDeadline}), nil
 	}
 	return append(events, LeaseTaken(c)), nil
+}
+
+// once reports whether a row is never sent twice: each would be one of the few
+// that its device gets in an hour.
+func once(d push.Delivery) bool { return d.Kind == push.Sweep }
+
+// leaseLost gives a row back whose holder may have sent it.
+func leaseLost(d push.Delivery, now time.Time) []Event {
+	if once(d) {
+		return []Event{Ended{At: now, State: push.Expired, Reason: ReasonOnce, MaybeSent: true}}
+	}
+	return []Event{LeaseLost{}}
 }
 
 func decideSettle(d push.Delivery, c Settle, now time.Time) []Event {
@@ -173,6 +193,9 @@ func accepted(d push.Delivery, c Settle, now time.Time) []Event {
 func retry(d push.Delivery, c Settle, least time.Duration, now time.Time) []Event {
 	at := now.Add(Backoff(d.Attempt, least, c.Jitter))
 	unsure := c.Verdict.Class == push.Ambiguous || c.Verdict.Class == push.Backoff && !c.Verdict.Unsent
+	if unsure && once(d) {
+		return []Event{Ended{At: now, State: push.Expired, Reason: ReasonOnce, Counted: true, MaybeSent: true}}
+	}
 	if !at.Before(d.ExpiresAt) {
 		return []Event{Ended{At: now, State: push.Expired, Reason: c.Verdict.Reason, Counted: true, MaybeSent: unsure}}
 	}

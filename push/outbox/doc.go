@@ -21,6 +21,11 @@
 // it looks at the alert that it takes back: accepted, or perhaps sent, it is sent;
 // still with a worker, it waits; never sent, it ends as superseded.
 //
+// A sweep is sent at most once: where its holder is gone or the vendor gave no
+// answer it ends as expired instead of going back. At most SweepsAnHour of an
+// address are sent in any hour (SweepAt), judged when it is planned and again
+// right before its send (FreshSweep). A badge waits for others (BadgeAt).
+//
 // A row in a worker's hands is never closed from outside: the worker reads its
 // subject again right before the send (Fresh), and if the send is already on
 // its way the row has to keep the truth that it was accepted.

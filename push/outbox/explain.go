@@ -71,6 +71,8 @@ func explainWaiting(d push.Delivery) string {
 		return again + ": there was no time left to send it"
 	case ReasonRenewed:
 		return again + ": the app has registered a new address"
+	case ReasonRate:
+		return again + ": the device has had its share of this hour"
 	case ReasonAlertOpen:
 		return "waiting for the alert that it takes back to be settled"
 	}
@@ -97,6 +99,9 @@ func explainExpired(d push.Delivery) string {
 	if d.Reason == ReasonDeadline {
 		return "not sent: it was too late to be of use" + attempts(d.Attempt)
 	}
+	if d.Reason == ReasonOnce {
+		return "not sent again: it may have been delivered, and is worth one try"
+	}
 	return "not delivered in time: " + said(d) + attempts(d.Attempt)
 }
 
@@ -111,6 +116,8 @@ func explainSuperseded(d push.Delivery) string {
 		return "not sent: the alert that it takes back never left"
 	case d.Reason == ReasonOpenAgain:
 		return "not sent: the alert that it takes back is wanted again"
+	case d.Reason == ReasonAppCounts:
+		return "not sent: nothing is left to count, and the app sets that itself"
 	case d.Reason != ReasonHandled:
 		return "not sent: replaced (" + word(d.Reason) + ")"
 	case !d.HeldUntil.IsZero() && d.EndedAt.Before(d.HeldUntil):

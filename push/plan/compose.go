@@ -26,6 +26,8 @@ type Input struct {
 	Card    *Card
 	Result  *Result
 	Closing Closing
+	// Tags are the collapse ids that a sweep takes away.
+	Tags []string
 	// Asked is the lower-case hex digest an answer has to name.
 	Asked string
 	// AsOf is the account's opaque stamp at this read.
@@ -71,6 +73,9 @@ func Compose(in Input) push.Message {
 	case push.Test:
 		m.Text = push.Text{Title: testTitle}
 		return m
+	case push.Sweep, push.BadgeOnly:
+		composeSilent(in, &m)
+		return m
 	default: // a result, or a question without its card
 	}
 	var r Result
@@ -79,6 +84,22 @@ func Compose(in Input) push.Message {
 	}
 	m.Text, _ = resultLines(r, in.Address.Level, in.Badge.Count).fit(room(m.Payload))
 	return m
+}
+
+// maxSweep bounds the payload of a sweep in bytes.
+const maxSweep = 3000
+
+// composeSilent names as many handled alerts as fit, the newest first to stay.
+// Apple stores one push of an app for a phone that is off: what takes no place on
+// the screen must not take that of an alert, so it comes now or never.
+func composeSilent(in Input, m *push.Message) {
+	m.Payload.Tags = in.Tags
+	for len(m.Payload.Tags) > 0 && len(m.Payload.Encode()) > maxSweep {
+		m.Payload.Tags = m.Payload.Tags[1:]
+	}
+	if in.Row.Lane == push.LaneAPNs {
+		m.ExpiresAt = time.Time{}
+	}
 }
 
 // composeDecision tries the richest set of buttons first and gives up Approve

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"maps"
 
 	"github.com/beckon-dev/beckon/push/plan"
 	"github.com/beckon-dev/beckon/server/policy"
@@ -28,12 +29,19 @@ func (a *App) MarkRead(ctx context.Context, p policy.Principal, id string, mark 
 		if err != nil {
 			return err
 		}
+		before := tx.Counters().Badge()
 		th = thread.MarkRead(th, mark)
 		if err := tx.PutThread(th, true); err != nil {
 			return err
 		}
-		if err := a.takeBackRead(tx, th, p.Installation); err != nil {
+		told, err := a.takeBackRead(tx, th, p.Installation)
+		if err != nil {
 			return err
+		}
+		if tx.Counters().Badge() < before {
+			if err := a.recount(tx, p.Installation, told); err != nil {
+				return err
+			}
 		}
 		result.Mark = th.Read
 		result.AsOf, err = a.asOf(tx)
@@ -43,16 +51,19 @@ func (a *App) MarkRead(ctx context.Context, p policy.Principal, id string, mark 
 }
 
 // takeBackRead lets the alerts about results that are read now disappear from
-// the other devices.
-func (a *App) takeBackRead(tx *store.Tx, th thread.State, by string) error {
+// the other devices, and returns the addresses that are told so.
+func (a *App) takeBackRead(tx *store.Tx, th thread.State, by string) (map[string]bool, error) {
 	read, err := tx.TakeRead(th.ID, th.Read.Position)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	all := map[string]bool{}
 	for _, id := range read {
-		if err := a.plan(tx, plan.ResultRead{Subject: subjectOf(th.ID, id), By: by}); err != nil {
-			return err
+		told, err := a.plan(tx, plan.ResultRead{Subject: subjectOf(th.ID, id), By: by})
+		if err != nil {
+			return nil, err
 		}
+		maps.Copy(all, told)
 	}
-	return nil
+	return all, nil
 }

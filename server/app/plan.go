@@ -15,28 +15,32 @@ import (
 // plan writes what a change calls for into the outbox, in the transaction of
 // the change, and ends the rows of a subject that was handled. Those in a
 // worker's hands are ended by its re-read right before the send.
-func (a *App) plan(tx *store.Tx, change plan.Change) error {
+//
+// told are the addresses that hear of it, with the badge of the moment.
+func (a *App) plan(tx *store.Tx, change plan.Change) (told map[string]bool, err error) {
 	addresses, err := tx.Addresses()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	planned := plan.Plan(plan.Account{ID: tx.Account(), Route: tx.Account()}, change, addresses, tx.Now())
+	planned := plan.Plan(accountOfTx(tx), change, addresses, tx.Now())
 	if off.Rule("R21") {
-		return nil
+		return nil, nil
 	}
 	back, err := a.close(tx, change, planned.Handled, addresses)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	told = map[string]bool{}
 	for _, d := range slices.Concat(back, planned.Deliveries) {
 		if err := tx.PutDelivery(d); err != nil {
-			return err
+			return nil, err
 		}
+		told[d.Address] = true
 	}
-	if planned.Intent == nil {
-		return nil
+	if err := a.sweepUp(tx, back, addresses); err != nil || planned.Intent == nil {
+		return told, err
 	}
-	return tx.Audit(actorServer, "alert.planned", planned.Intent.Key(), string(planned.Intent.Kind))
+	return told, tx.Audit(actorServer, "alert.planned", planned.Intent.Key(), string(planned.Intent.Kind))
 }
 
 // close ends what waits to be said about a subject that was handled or has a
@@ -61,7 +65,7 @@ func (a *App) close(tx *store.Tx, change plan.Change, subject string, addresses 
 			return nil, err
 		}
 	}
-	return plan.Withdrawals(plan.Account{ID: tx.Account(), Route: tx.Account()}, change, rows, addresses, tx.Now()), nil
+	return plan.Withdrawals(accountOfTx(tx), change, rows, addresses, tx.Now()), nil
 }
 
 // ending is how a row that was not sent ends with its subject.

@@ -35,6 +35,10 @@ func (o Outbox) Fresh(ctx context.Context, d push.Delivery) (push.Message, outbo
 			return o.app.freshDecision(tx, d, address, now, &message, &fresh)
 		case push.Withdraw:
 			return o.app.freshWithdrawal(tx, d, address, now, &message, &fresh)
+		case push.Sweep:
+			return o.app.freshSweep(tx, d, address, now, &message, &fresh)
+		case push.BadgeOnly:
+			return o.app.freshBadge(tx, d, address, now, &message, &fresh)
 		case push.Test:
 			return o.app.freshTest(tx, d, address, now, &message, &fresh)
 		default:

@@ -251,8 +251,9 @@ func (a *App) showCard(tx *store.Tx, d decision.State) error {
 	if err := tx.PutThread(th, true); err != nil {
 		return err
 	}
-	return a.plan(tx, plan.DecisionOpened{
+	_, err = a.plan(tx, plan.DecisionOpened{
 		Subject: decisionSubject(d), Deadline: d.ExpireTime, Grace: a.limits.PresenceGrace,
 		Shows: func(device string) bool { return a.screens.shows(device, d.Thread, tx.Now()) },
 	})
+	return err
 }

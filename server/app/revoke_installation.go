@@ -109,7 +109,7 @@ func dropAddresses(tx *store.Tx, gone []push.Address) error {
 	dropped := map[string]bool{}
 	for _, adr := range gone {
 		dropped[adr.ID] = true
-		if err := tx.DeleteAddress(adr); err != nil {
+		if err := errors.Join(tx.DeleteAddress(adr), tx.PutQuiet(adr.ID, push.Quiet{})); err != nil {
 			return err
 		}
 	}

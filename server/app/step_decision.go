@@ -32,7 +32,11 @@ func (a *App) applyDecision(tx *store.Tx, d decision.State, events []decision.Ev
 	if err := tx.Audit(actor, "decision.closed", d.ID, verdict(d)); err != nil {
 		return d, err
 	}
-	if err := a.plan(tx, plan.DecisionClosed{Subject: decisionSubject(d), By: answeredOn(d)}); err != nil {
+	told, err := a.plan(tx, plan.DecisionClosed{Subject: decisionSubject(d), By: answeredOn(d)})
+	if err != nil {
+		return d, err
+	}
+	if err := a.recount(tx, answeredOn(d), told); err != nil {
 		return d, err
 	}
 	if d.Kind.OfServer() {

@@ -108,12 +108,13 @@ func (a *App) endTask(tx *store.Tx, s task.State, why string) (task.State, error
 	if err := tx.Audit(endActor(s), "task.ended", s.ID, s.Phase.String()); err != nil {
 		return s, err
 	}
-	return s, a.plan(tx, plan.TaskEnded{
+	_, err = a.plan(tx, plan.TaskEnded{
 		Subject:   subjectOf(s.Thread, s.ID),
 		Outcome:   endOutcome(s),
 		HasResult: s.Result != nil && !accepted(s),
 		Answered:  s.Answered || accepted(s),
 	})
+	return s, err
 }
 
 // whyCanceled is what the person, or the server, said when it stopped a task.

@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -41,7 +42,8 @@ func TestStopTask_WithoutALease(t *testing.T) {
 			if r.Outcome != app.Stopped || r.Task.Phase != task.Canceled || h.task(s.ID).Phase != task.Canceled {
 				t.Errorf("stop met %v, the task is %v", r.Outcome, r.Task.Phase)
 			}
-			if e.Commits != 1 || e.Outbox != nil || e.Badge != (store.Counters{}) {
+			// Nothing rings; where a question is gone the number falls.
+			if e.Commits != 1 || slices.ContainsFunc(e.Outbox, func(kind string) bool { return kind != "sweep" }) || e.Badge != (store.Counters{}) {
 				t.Errorf("left behind %+v", e)
 			}
 			for _, id := range asked {

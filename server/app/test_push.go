@@ -31,7 +31,7 @@ func (a *App) TestPush(ctx context.Context, p policy.Principal, device string) (
 		if err != nil {
 			return err
 		}
-		rows := plan.Tests(plan.Account{ID: tx.Account(), Route: tx.Account()}, name, own, tx.Now())
+		rows := plan.Tests(accountOfTx(tx), name, own, tx.Now())
 		for _, d := range rows {
 			if err := tx.PutDelivery(d); err != nil {
 				return err

@@ -45,6 +45,10 @@ func pushKindOut(k push.Kind) v1.PushKind {
 		return v1.PushKind_PUSH_KIND_RESULT_READY
 	case push.Withdraw:
 		return v1.PushKind_PUSH_KIND_WITHDRAW
+	case push.Sweep:
+		return v1.PushKind_PUSH_KIND_SWEEP
+	case push.BadgeOnly:
+		return v1.PushKind_PUSH_KIND_BADGE
 	case push.Test:
 		return v1.PushKind_PUSH_KIND_TEST
 	default:

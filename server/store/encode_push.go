@@ -23,6 +23,12 @@ type deliveryCodec struct{}
 func (deliveryCodec) encode(v push.Delivery) ([]byte, error) { return marshal(packDelivery(v)) }
 func (deliveryCodec) decode(b []byte) (push.Delivery, error) { return unmarshal(b, unpackDelivery) }
 
+// quietCodec stores what was planned without being shown.
+type quietCodec struct{}
+
+func (quietCodec) encode(v push.Quiet) ([]byte, error) { return marshal(packQuiet(v)) }
+func (quietCodec) decode(b []byte) (push.Quiet, error) { return unmarshal(b, unpackQuiet) }
+
 func packAddress(a push.Address) *storagev1.Address {
 	return &storagev1.Address{
 		Id: a.ID, Account: a.Account, Installation: a.Installation, App: a.App,
@@ -77,4 +83,20 @@ func unpackDelivery(m *storagev1.Delivery, _ *reading) push.Delivery {
 		CollapseID: m.GetCollapseId(), ProviderID: m.GetProviderId(),
 		HeldUntil: moment(m.GetHoldUntil()), EndedAt: moment(m.GetEndTime()),
 	}
+}
+
+func packQuiet(q push.Quiet) *storagev1.Quiet {
+	m := &storagev1.Quiet{Badge: q.Badge}
+	for _, s := range q.Sweeps {
+		m.Sweeps = append(m.Sweeps, &storagev1.SweepBatch{Row: s.Row, Withdrawals: s.Withdrawals, Zero: s.Zero})
+	}
+	return m
+}
+
+func unpackQuiet(m *storagev1.Quiet, _ *reading) push.Quiet {
+	q := push.Quiet{Badge: m.GetBadge()}
+	for _, s := range m.GetSweeps() {
+		q.Sweeps = append(q.Sweeps, push.SweepBatch{Row: s.GetRow(), Withdrawals: s.GetWithdrawals(), Zero: s.GetZero()})
+	}
+	return q
 }

@@ -104,6 +104,7 @@ func everything(tx *store.Tx, account string, now time.Time) error {
 		tx.PutSettings(store.Settings{Level: store.LevelIDs}),
 		tx.PutOffer(store.Offer{ID: "off", State: store.OfferOpen, CodeHash: []byte("code")}),
 		tx.PutDelivery(push.Delivery{ID: "dlv", Account: account, Subject: push.Subject{Task: "tsk"}, Lane: "apns", State: push.Pending, DueAt: now, CreatedAt: now}),
+		tx.PutQuiet("adr", push.Quiet{Badge: "dlv"}),
 		tx.PutUnread("thr", "tsk", 258),
 		tx.Audit("ins", "kind", "subject", "outcome"),
 	)

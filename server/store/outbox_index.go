@@ -100,3 +100,18 @@ func (t *Tx) TakeRead(thread string, upTo uint64) ([]string, error) {
 	}
 	return tasks, nil
 }
+
+// Quiet is what was planned for an address that shows nothing; zero at first.
+func (r *Read) Quiet(address string) (push.Quiet, error) {
+	q, _, err := getRow[push.Quiet](r.r, tabQuiet, accountKey(r.account, address))
+	return q, err
+}
+
+// PutQuiet writes it; the zero value forgets it.
+func (t *Tx) PutQuiet(address string, q push.Quiet) error {
+	key := accountKey(t.account, address)
+	if len(q.Sweeps) == 0 && q.Badge == "" {
+		return deleteRow(t.w, tabQuiet, key)
+	}
+	return putRow(t.w, tabQuiet, key, q)
+}

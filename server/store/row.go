@@ -36,6 +36,7 @@ const (
 	tabKeyOf      rows[AgentKey, keyCodec]              = "keyof"      // account, agent, key id
 	tabAddress    rows[push.Address, addressCodec]      = "address"    // account, address
 	tabSettings   rows[Settings, settingsCodec]         = "settings"   // account
+	tabQuiet      rows[push.Quiet, quietCodec]          = "quiet"      // account, address
 	tabOutbox     rows[push.Delivery, deliveryCodec]    = "outbox"     // account, delivery
 	tabCredential rows[Credential, credentialCodec]     = "credential" // global: credential id → row
 	tabOffers     rows[Offer, offerCodec]               = "offers"     // account, offer

@@ -40,6 +40,23 @@ type wireAPS struct {
 	Mutable   int       `json:"mutable-content"`
 }
 
+// wireQuiet has what a push without an alert consists of.
+type wireQuiet struct {
+	APS    any             `json:"aps"`
+	Beckon json.RawMessage `json:"beckon"`
+}
+
+// wireWake asks for the app, wireBadge changes the number and nothing else.
+// (Apple: "Generating a remote notification".)
+type (
+	wireWake struct {
+		Available int `json:"content-available"`
+	}
+	wireBadge struct {
+		Badge uint32 `json:"badge"`
+	}
+)
+
 type wireAlert struct {
 	Title string `json:"title"`
 	Body  string `json:"body,omitempty"`
@@ -49,6 +66,9 @@ type wireAlert struct {
 // would wipe every delivered notification of the app, and only the app itself
 // knows when nothing is left to show. The error is ErrTooLarge.
 func Render(m push.Message) ([]byte, error) {
+	if quiet, is := quietAPS(m); is {
+		return sized(push.EncodeJSON(wireQuiet{APS: quiet, Beckon: m.Payload.Encode()}))
+	}
 	aps := wireAPS{
 		Alert:    wireAlert{Title: m.Text.Title, Body: m.Text.Body},
 		Badge:    m.Payload.Badge.Count,
@@ -74,9 +94,25 @@ func Render(m push.Message) ([]byte, error) {
 		case m.Payload.HasAction(push.Deny):
 			aps.Category = CategoryDeny
 		}
-	case push.ResultReady: // as it stands
+	default: // a result, as it stands
 	}
-	body := push.EncodeJSON(wireMessage{APS: aps, Beckon: m.Payload.Encode()})
+	return sized(push.EncodeJSON(wireMessage{APS: aps, Beckon: m.Payload.Encode()}))
+}
+
+// quietAPS is the part of a push that shows nothing. A badge of 0 is not one of
+// them; see Render.
+func quietAPS(m push.Message) (any, bool) {
+	switch m.Payload.Kind {
+	case push.Sweep:
+		return wireWake{1}, true
+	case push.BadgeOnly:
+		return wireBadge{m.Payload.Badge.Count}, true
+	default:
+		return nil, false
+	}
+}
+
+func sized(body []byte) ([]byte, error) {
 	if len(body) > MaxPayload {
 		return nil, ErrTooLarge
 	}

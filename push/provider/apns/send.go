@@ -105,6 +105,13 @@ func notification(m push.Message) *apns2.Notification {
 		Expiration:  time.Unix(nowOrNever, 0),
 		Payload:     struct{}{},
 	}
+	switch m.Payload.Kind {
+	case push.Sweep: // Apple takes no other priority for these
+		n.PushType, n.Priority = apns2.PushTypeBackground, apns2.PriorityLow
+	case push.BadgeOnly:
+		n.Priority = apns2.PriorityLow
+	default:
+	}
 	if !m.ExpiresAt.IsZero() {
 		n.Expiration = time.Unix(max(m.ExpiresAt.Unix(), nowOrNever+1), 0)
 	}

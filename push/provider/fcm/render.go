@@ -48,9 +48,14 @@ const (
 // on the device by tag (Google: "Non-collapsible and collapsible messages").
 // The error is ErrTooLarge.
 func Render(m push.Message, now time.Time) (*messaging.Message, error) {
-	data := map[string]string{KeyBeckon: string(m.Payload.Encode()), KeyTag: m.CollapseID}
-	// What takes an alert back has nothing to show: the app cancels by tag.
-	if m.Payload.Kind != push.Withdraw {
+	data := map[string]string{KeyBeckon: string(m.Payload.Encode())}
+	if m.CollapseID != "" {
+		data[KeyTag] = m.CollapseID
+	}
+	switch m.Payload.Kind {
+	case push.Withdraw, push.Sweep, push.BadgeOnly:
+		// Nothing to show: the app cancels by tag, or counts.
+	default:
 		data[KeyTitle], data[KeyChannel] = m.Text.Title, ChannelResult
 		if m.Text.Body != "" {
 			data[KeyBody] = m.Text.Body

@@ -117,7 +117,7 @@ func TestRender_LifespanFollowsTheDeadline(t *testing.T) {
 func TestRender_OnlyAlertsHaveHighPriority(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[push.Kind]string{
-		push.DecisionRequired: "high", push.ResultReady: "high", push.Test: "high", push.Withdraw: "normal", "something_silent": "normal",
+		push.DecisionRequired: "high", push.ResultReady: "high", push.Test: "high", push.Withdraw: "normal", push.BadgeOnly: "normal", "something_silent": "normal",
 	} {
 		m := decision()
 		m.Payload.Kind = kind

@@ -37,6 +37,11 @@ const (
 	PushKind_PUSH_KIND_WITHDRAW PushKind = 3
 	// The person asked whether this device can be reached.
 	PushKind_PUSH_KIND_TEST PushKind = 4
+	// In the background: take the alerts named by tags off the screen and read by
+	// sync, which also counts the badge. APNs only.
+	PushKind_PUSH_KIND_SWEEP PushKind = 5
+	// Nothing but the badge has changed.
+	PushKind_PUSH_KIND_BADGE PushKind = 6
 )
 
 // Enum value maps for PushKind.
@@ -47,6 +52,8 @@ var (
 		2: "PUSH_KIND_RESULT_READY",
 		3: "PUSH_KIND_WITHDRAW",
 		4: "PUSH_KIND_TEST",
+		5: "PUSH_KIND_SWEEP",
+		6: "PUSH_KIND_BADGE",
 	}
 	PushKind_value = map[string]int32{
 		"PUSH_KIND_UNSPECIFIED":       0,
@@ -54,6 +61,8 @@ var (
 		"PUSH_KIND_RESULT_READY":      2,
 		"PUSH_KIND_WITHDRAW":          3,
 		"PUSH_KIND_TEST":              4,
+		"PUSH_KIND_SWEEP":             5,
+		"PUSH_KIND_BADGE":             6,
 	}
 )
 
@@ -116,7 +125,10 @@ type PushPayload struct {
 	// Hide the buttons after this.
 	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
 	// Buttons, each good for one use by this installation.
-	Actions       []*PushAction `protobuf:"bytes,12,rep,name=actions,proto3" json:"actions,omitempty"`
+	Actions []*PushAction `protobuf:"bytes,12,rep,name=actions,proto3" json:"actions,omitempty"`
+	// For SWEEP: the identities of alerts that are handled; on APNs the collapse
+	// id, which is the identifier of the notification on the device.
+	Tags          []string `protobuf:"bytes,13,rep,name=tags,proto3" json:"tags,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -231,6 +243,13 @@ func (x *PushPayload) GetExpireTime() *timestamppb.Timestamp {
 func (x *PushPayload) GetActions() []*PushAction {
 	if x != nil {
 		return x.Actions
+	}
+	return nil
+}
+
+func (x *PushPayload) GetTags() []string {
+	if x != nil {
+		return x.Tags
 	}
 	return nil
 }
@@ -359,7 +378,7 @@ var File_beckon_v1_push_proto protoreflect.FileDescriptor
 
 const file_beckon_v1_push_proto_rawDesc = "" +
 	"\n" +
-	"\x14beckon/v1/push.proto\x12\tbeckon.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x94\x03\n" +
+	"\x14beckon/v1/push.proto\x12\tbeckon.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa8\x03\n" +
 	"\vPushPayload\x12\f\n" +
 	"\x01v\x18\x01 \x01(\rR\x01v\x12'\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x13.beckon.v1.PushKindR\x04kind\x12\x18\n" +
@@ -374,7 +393,8 @@ const file_beckon_v1_push_proto_rawDesc = "" +
 	" \x01(\v2\x14.beckon.v1.PushBadgeR\x05badge\x12;\n" +
 	"\vexpire_time\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"expireTime\x12/\n" +
-	"\aactions\x18\f \x03(\v2\x15.beckon.v1.PushActionR\aactions\"Q\n" +
+	"\aactions\x18\f \x03(\v2\x15.beckon.v1.PushActionR\aactions\x12\x12\n" +
+	"\x04tags\x18\r \x03(\tR\x04tags\"Q\n" +
 	"\tPushBadge\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\rR\x05count\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\tR\x05epoch\x12\x18\n" +
@@ -382,13 +402,15 @@ const file_beckon_v1_push_proto_rawDesc = "" +
 	"\n" +
 	"PushAction\x12\x12\n" +
 	"\x04verb\x18\x01 \x01(\tR\x04verb\x12\x14\n" +
-	"\x05token\x18\x02 \x01(\tR\x05token*\x8e\x01\n" +
+	"\x05token\x18\x02 \x01(\tR\x05token*\xb8\x01\n" +
 	"\bPushKind\x12\x19\n" +
 	"\x15PUSH_KIND_UNSPECIFIED\x10\x00\x12\x1f\n" +
 	"\x1bPUSH_KIND_DECISION_REQUIRED\x10\x01\x12\x1a\n" +
 	"\x16PUSH_KIND_RESULT_READY\x10\x02\x12\x16\n" +
 	"\x12PUSH_KIND_WITHDRAW\x10\x03\x12\x12\n" +
-	"\x0ePUSH_KIND_TEST\x10\x04B;Z9github.com/beckon-dev/beckon/proto/gen/beckon/v1;beckonv1b\x06proto3"
+	"\x0ePUSH_KIND_TEST\x10\x04\x12\x13\n" +
+	"\x0fPUSH_KIND_SWEEP\x10\x05\x12\x13\n" +
+	"\x0fPUSH_KIND_BADGE\x10\x06B;Z9github.com/beckon-dev/beckon/proto/gen/beckon/v1;beckonv1b\x06proto3"
 
 var (
 	file_beckon_v1_push_proto_rawDescOnce sync.Once

@@ -258,6 +258,125 @@ func (x *EndpointOwner) GetGeneration() uint64 {
 	return 0
 }
 
+// Quiet is what was planned for an address that shows nothing.
+type Quiet struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Those that wait and those that count, the newest last.
+	Sweeps []*SweepBatch `protobuf:"bytes,1,rep,name=sweeps,proto3" json:"sweeps,omitempty"`
+	// The newest delivery that carries a badge alone.
+	Badge         string `protobuf:"bytes,2,opt,name=badge,proto3" json:"badge,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Quiet) Reset() {
+	*x = Quiet{}
+	mi := &file_beckon_storage_v1_push_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Quiet) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Quiet) ProtoMessage() {}
+
+func (x *Quiet) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_storage_v1_push_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Quiet.ProtoReflect.Descriptor instead.
+func (*Quiet) Descriptor() ([]byte, []int) {
+	return file_beckon_storage_v1_push_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Quiet) GetSweeps() []*SweepBatch {
+	if x != nil {
+		return x.Sweeps
+	}
+	return nil
+}
+
+func (x *Quiet) GetBadge() string {
+	if x != nil {
+		return x.Badge
+	}
+	return ""
+}
+
+// SweepBatch is what one sweep is for.
+type SweepBatch struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its delivery.
+	Row string `protobuf:"bytes,1,opt,name=row,proto3" json:"row,omitempty"`
+	// The deliveries that it comes after.
+	Withdrawals []string `protobuf:"bytes,2,rep,name=withdrawals,proto3" json:"withdrawals,omitempty"`
+	// The badge has fallen to nothing.
+	Zero          bool `protobuf:"varint,3,opt,name=zero,proto3" json:"zero,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SweepBatch) Reset() {
+	*x = SweepBatch{}
+	mi := &file_beckon_storage_v1_push_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SweepBatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SweepBatch) ProtoMessage() {}
+
+func (x *SweepBatch) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_storage_v1_push_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SweepBatch.ProtoReflect.Descriptor instead.
+func (*SweepBatch) Descriptor() ([]byte, []int) {
+	return file_beckon_storage_v1_push_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *SweepBatch) GetRow() string {
+	if x != nil {
+		return x.Row
+	}
+	return ""
+}
+
+func (x *SweepBatch) GetWithdrawals() []string {
+	if x != nil {
+		return x.Withdrawals
+	}
+	return nil
+}
+
+func (x *SweepBatch) GetZero() bool {
+	if x != nil {
+		return x.Zero
+	}
+	return false
+}
+
 // Delivery is one intent to one address.
 type Delivery struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -319,7 +438,7 @@ type Delivery struct {
 
 func (x *Delivery) Reset() {
 	*x = Delivery{}
-	mi := &file_beckon_storage_v1_push_proto_msgTypes[2]
+	mi := &file_beckon_storage_v1_push_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -331,7 +450,7 @@ func (x *Delivery) String() string {
 func (*Delivery) ProtoMessage() {}
 
 func (x *Delivery) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_storage_v1_push_proto_msgTypes[2]
+	mi := &file_beckon_storage_v1_push_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -344,7 +463,7 @@ func (x *Delivery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Delivery.ProtoReflect.Descriptor instead.
 func (*Delivery) Descriptor() ([]byte, []int) {
-	return file_beckon_storage_v1_push_proto_rawDescGZIP(), []int{2}
+	return file_beckon_storage_v1_push_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Delivery) GetId() string {
@@ -559,7 +678,15 @@ const file_beckon_storage_v1_push_proto_rawDesc = "" +
 	"\aaddress\x18\x03 \x01(\tR\aaddress\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x04 \x01(\x04R\n" +
-	"generation\"\xba\x05\n" +
+	"generation\"T\n" +
+	"\x05Quiet\x125\n" +
+	"\x06sweeps\x18\x01 \x03(\v2\x1d.beckon.storage.v1.SweepBatchR\x06sweeps\x12\x14\n" +
+	"\x05badge\x18\x02 \x01(\tR\x05badge\"T\n" +
+	"\n" +
+	"SweepBatch\x12\x10\n" +
+	"\x03row\x18\x01 \x01(\tR\x03row\x12 \n" +
+	"\vwithdrawals\x18\x02 \x03(\tR\vwithdrawals\x12\x12\n" +
+	"\x04zero\x18\x03 \x01(\bR\x04zero\"\xba\x05\n" +
 	"\bDelivery\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06intent\x18\x02 \x01(\tR\x06intent\x12\x12\n" +
@@ -611,18 +738,21 @@ func file_beckon_storage_v1_push_proto_rawDescGZIP() []byte {
 	return file_beckon_storage_v1_push_proto_rawDescData
 }
 
-var file_beckon_storage_v1_push_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_beckon_storage_v1_push_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_beckon_storage_v1_push_proto_goTypes = []any{
 	(*Address)(nil),       // 0: beckon.storage.v1.Address
 	(*EndpointOwner)(nil), // 1: beckon.storage.v1.EndpointOwner
-	(*Delivery)(nil),      // 2: beckon.storage.v1.Delivery
+	(*Quiet)(nil),         // 2: beckon.storage.v1.Quiet
+	(*SweepBatch)(nil),    // 3: beckon.storage.v1.SweepBatch
+	(*Delivery)(nil),      // 4: beckon.storage.v1.Delivery
 }
 var file_beckon_storage_v1_push_proto_depIdxs = []int32{
-	0, // [0:0] is the sub-list for method output_type
-	0, // [0:0] is the sub-list for method input_type
-	0, // [0:0] is the sub-list for extension type_name
-	0, // [0:0] is the sub-list for extension extendee
-	0, // [0:0] is the sub-list for field type_name
+	3, // 0: beckon.storage.v1.Quiet.sweeps:type_name -> beckon.storage.v1.SweepBatch
+	1, // [1:1] is the sub-list for method output_type
+	1, // [1:1] is the sub-list for method input_type
+	1, // [1:1] is the sub-list for extension type_name
+	1, // [1:1] is the sub-list for extension extendee
+	0, // [0:1] is the sub-list for field type_name
 }
 
 func init() { file_beckon_storage_v1_push_proto_init() }
@@ -636,7 +766,7 @@ func file_beckon_storage_v1_push_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_beckon_storage_v1_push_proto_rawDesc), len(file_beckon_storage_v1_push_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   3,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -5,7 +5,7 @@
 // that a server it works with will work with a real one.
 //
 //	push ─► device (the system; on an iPhone it shows, replaces, rings)
-//	          └─► App.Receive   drop foreign pushes · withdraw · on Android show ·
+//	          └─► App.Receive   drop foreign pushes · withdraw, sweep · on Android show ·
 //	                            badge · auto tap · sync
 //	finger ─► App.Press ─► device.Act  ─► App.Act   POST /act with proof
 //	          App.Tap   ─► device.Open ─► App.Open  read by sync, mark read

@@ -13,7 +13,8 @@ const (
 	Registered Kind = "registered" // told the server its device token
 	Arrived    Kind = "arrived"    // a push for this account is on the screen
 	Dropped    Kind = "dropped"    // a push was thrown away: another account's, or not to be shown
-	Withdrawn  Kind = "withdrawn"  // a push took an alert back
+	Withdrawn  Kind = "withdrawn"  // a push took alerts back
+	Counted    Kind = "counted"    // a push carried the number and nothing else
 	Tapped     Kind = "tapped"     // redeemed a button of the lock screen
 	Opened     Kind = "opened"     // opened an alert and read what it is about
 	Answered   Kind = "answered"   // answered a decision inside the app
@@ -38,7 +39,7 @@ type Event struct {
 	Task     string `json:"task,omitempty"`
 	Decision string `json:"decision,omitempty"`
 	Revision uint32 `json:"revision,omitempty"`
-	// Push is the kind of push: decision, result, withdraw or test.
+	// Push is the kind of push: decision, result, withdraw, sweep, badge or test.
 	Push string `json:"push,omitempty"`
 	// Action is the button tapped, or the option chosen in the app.
 	Action string `json:"action,omitempty"`

@@ -116,6 +116,10 @@ func pushKind(p *v1.PushPayload) string {
 		return "result"
 	case v1.PushKind_PUSH_KIND_WITHDRAW:
 		return "withdraw"
+	case v1.PushKind_PUSH_KIND_SWEEP:
+		return "sweep"
+	case v1.PushKind_PUSH_KIND_BADGE:
+		return "badge"
 	case v1.PushKind_PUSH_KIND_TEST:
 		return "test"
 	default:
@@ -164,9 +168,17 @@ func (a *App) Receive(ctx context.Context, n device.Notification) {
 		a.drop(n, err)
 		return
 	}
-	if p.GetKind() == v1.PushKind_PUSH_KIND_WITHDRAW {
-		a.takeBack(ctx, n, p)
+	switch p.GetKind() {
+	case v1.PushKind_PUSH_KIND_WITHDRAW:
+		a.takeBack(ctx, n, p, tagOf(n))
 		return
+	case v1.PushKind_PUSH_KIND_SWEEP:
+		a.takeBack(ctx, n, p, p.GetTags()...)
+		return
+	case v1.PushKind_PUSH_KIND_BADGE:
+		a.count(n, p)
+		return
+	default: // an alert
 	}
 	if n.Data != nil {
 		if n, err = a.notify(n, p); err != nil {
@@ -196,15 +208,31 @@ func (a *App) Receive(ctx context.Context, n device.Notification) {
 	a.follow(ctx, n, p)
 }
 
-// takeBack removes what is shown under the identity of a withdrawal. On an iPhone
-// that is the withdrawal itself, which has taken the place of the alert.
-func (a *App) takeBack(ctx context.Context, n device.Notification, p *v1.PushPayload) {
-	tag := n.Tag
+// tagOf is the identity that a push has on the screen.
+func tagOf(n device.Notification) string {
 	if n.Data != nil {
-		tag = n.Data["tag"]
+		return n.Data["tag"]
 	}
+	return n.Tag
+}
+
+// count takes in a push that carries nothing but the number.
+func (a *App) count(n device.Notification, p *v1.PushPayload) {
+	if err := a.applyBadge(p); err != nil {
+		a.fail(event(Failed, n, p), err)
+	}
+	e := event(Counted, n, p)
+	badge := a.cfg.Device.Badge(a.cfg.Topic)
+	e.Badge = &badge
+	a.tell(e)
+}
+
+// takeBack removes what is shown under the identities of a withdrawal or a sweep.
+// On an iPhone that is the withdrawal itself, which has taken the place of the
+// alert.
+func (a *App) takeBack(ctx context.Context, n device.Notification, p *v1.PushPayload, tags ...string) {
 	e := event(Withdrawn, n, p)
-	e.Removed = a.cfg.Device.Remove(a.cfg.Topic, tag)
+	e.Removed = a.cfg.Device.Remove(a.cfg.Topic, tags...)
 	if err := a.applyBadge(p); err != nil {
 		a.fail(event(Failed, n, p), err)
 	}
