@@ -63,8 +63,6 @@ type rig struct {
 	app    *app.App
 	// stop ends a running server and waits for it.
 	stop func() error
-	// empty is the memory of the server before its clients came, in MB.
-	empty float64
 }
 
 // phones is the emulator the server sends to; nil sends nothing.

@@ -104,7 +104,6 @@ func show(ctx context.Context, folder string, accounts, clients int, l Line) (s 
 	cfg.Listen = rig.server.Addr().String()
 	s.config = cfg
 	debug.FreeOSMemory()
-	rig.empty = RssAnonMB()
 	began := time.Now()
 	s.crowd, err = gather(ctx, g)
 	s.opened = time.Since(began)
@@ -187,8 +186,10 @@ func since(made map[change]time.Time, sights []sight, clients int) ([]time.Durat
 	return took, nil
 }
 
-// Idle opens streams that nothing happens on and tells what they cost: the
-// memory that the server's process has more than before.
+// Idle opens streams that nothing happens on and tells how many of them a GiB
+// holds. All memory of the server's process counts, as it is right after they
+// connected: what a process has before is not always given back from the row
+// before.
 func Idle(ctx context.Context, folder string, accounts, clients int, l Line) (r Result, err error) {
 	s, err := show(ctx, folder, accounts, clients, l)
 	if err != nil {
@@ -199,7 +200,7 @@ func Idle(ctx context.Context, folder string, accounts, clients int, l Line) (r 
 	full := RssAnonMB()
 	r = Result{
 		What: fmt.Sprintf("%d idle streams over %s", n, l.name()), RssAnonMB: full,
-		PerGiB: float64(n) * 1024 / (full - s.empty), Rate: float64(n) / s.opened.Seconds(),
+		PerGiB: float64(n) * 1024 / full, Rate: float64(n) / s.opened.Seconds(),
 	}
 	return r, heapProfile(fmt.Sprintf("idle-%s", l.name()))
 }
