@@ -253,19 +253,23 @@ func (h handset) shown(key string) device.Notification {
 }
 
 // ask opens a question of a class in a task of its own.
-func (w *phoneWorld) ask(name string, class v1.EffectClass) (*v1.Claim, *v1.Decision) {
+func (w *phoneWorld) ask(name string, class v1.EffectClass, change ...func(*v1.RequestDecisionRequest)) (*v1.Claim, *v1.Decision) {
 	w.t.Helper()
 	created, err := w.agent.CreateTask(w.t.Context(), &v1.CreateTaskRequest{
 		IdempotencyKey: name, Title: name, Claim: &v1.ClaimOptions{ClaimId: "claim-" + name},
 	})
 	w.check(err)
-	asked, err := w.agent.RequestDecision(w.t.Context(), &v1.RequestDecisionRequest{
+	question := &v1.RequestDecisionRequest{
 		TaskId: created.GetClaim().GetTask().GetId(), LeaseId: created.GetClaim().GetLeaseId(), Key: name,
 		Kind: v1.DecisionKind_DECISION_KIND_CONFIRM_ACTION, Title: "Write the report?",
 		Items: []*v1.DecisionItem{{Id: "it", Action: &v1.Action{
 			App: "files", Operation: "write", ArgsJson: []byte(`{"name":"` + name + `"}`), EffectClass: class,
 		}}},
-	})
+	}
+	for _, c := range change {
+		c(question)
+	}
+	asked, err := w.agent.RequestDecision(w.t.Context(), question)
 	w.check(err)
 	return created.GetClaim(), asked.GetDecision()
 }

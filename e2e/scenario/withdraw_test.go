@@ -2,9 +2,12 @@ package scenario_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	v1 "github.com/beckon-dev/beckon/proto/gen/beckon/v1"
 	"github.com/beckon-dev/beckon/push/emulator/cmd/beckon-phones/phone"
@@ -56,5 +59,58 @@ func TestWithdraw_B3_ApproveOnOneAndTheOtherIsQuiet(t *testing.T) {
 	}
 	if told["anna PUSH_KIND_WITHDRAW"] {
 		t.Error("the phone that answered was told to withdraw")
+	}
+}
+
+// B24: when the time to answer is over, a button that is still drawn, as on a
+// phone whose clock is behind, is EXPIRED. One that goes right hides it by itself.
+func TestTap_B24_AButtonDoesNotOutliveItsQuestion(t *testing.T) {
+	t.Parallel()
+	w := newPhoneWorld(t)
+	anna := w.handset("anna", annaToken)
+	anna.pair(w.desk)
+	_, d := w.ask("report", class2, func(r *v1.RequestDecisionRequest) { r.Timeout = durationpb.New(time.Hour) })
+	a := anna.arrived(1)
+	if len(a.Buttons) != 2 {
+		t.Fatalf("shows %v", a.Buttons)
+	}
+	w.advance(time.Hour)
+	result, err := anna.Press(t.Context(), a.Key, phone.Deny)
+	if result.Outcome != "EXPIRED" || err == nil {
+		t.Errorf("a late tap met %+v, %v", result, err)
+	}
+	w.advance(-time.Hour) // the desk's own token is young again
+	if got := w.state(d.GetId()); got.GetAnswer() != nil {
+		t.Errorf("answered: %v", got.GetAnswer())
+	}
+}
+
+// B37: two taps on a button of an app that is not running: one effect, and the
+// alert is gone with the first.
+func TestTap_B37_TwiceWithTheAppDead(t *testing.T) {
+	t.Parallel()
+	w := newPhoneWorld(t)
+	anna := w.handset("anna", annaToken)
+	anna.pair(w.desk)
+	_, d := w.ask("report", class2)
+	a := anna.arrived(1)
+	anna.device.ForceQuit(phoneTopic)
+	errs := make(chan error, 2)
+	for range 2 {
+		go func() {
+			_, err := anna.Press(t.Context(), a.Key, phone.Approve)
+			errs <- err
+		}()
+	}
+	first, second := <-errs, <-errs
+	if (first == nil) == (second == nil) || !errors.Is(errors.Join(first, second), device.ErrNotShown) {
+		t.Errorf("the taps met %v and %v", first, second)
+	}
+	if got := anna.Screen(); len(got) != 0 {
+		t.Errorf("still shows %v", got)
+	}
+	got := w.state(d.GetId())
+	if got.GetState() != v1.DecisionState_DECISION_STATE_RESOLVED || len(got.GetGrants()) != 1 {
+		t.Errorf("the decision is %v with grants %v", got.GetState(), got.GetGrants())
 	}
 }
