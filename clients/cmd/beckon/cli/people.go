@@ -276,7 +276,7 @@ func (c settingsCommand) apply(s *session, p *beckon.Person) (*v1.Settings, erro
 }
 
 type devicesCommand struct {
-	Revoke string `help:"End this device: its tokens and pushes die at once."                     placeholder:"ID"`
+	Revoke string `help:"End this device: its tokens and pushes die at once."                         placeholder:"ID"`
 	Ring   string `help:"Ring this device to see whether it can be reached; at most 5 times an hour." placeholder:"ID"`
 }
 
