@@ -14,6 +14,7 @@ type API struct {
 	Agents        beckonv1connect.AgentServiceClient
 	Decisions     beckonv1connect.DecisionServiceClient
 	Deliveries    beckonv1connect.DeliveryServiceClient
+	Effects       beckonv1connect.EffectServiceClient
 	Installations beckonv1connect.InstallationServiceClient
 	Items         beckonv1connect.ItemServiceClient
 	Pairing       beckonv1connect.PairingServiceClient
@@ -37,6 +38,7 @@ func newAPI(transport connect.Transport, release func(), retry Retry, creds cred
 		Agents:        beckonv1connect.NewAgentServiceClient(c),
 		Decisions:     beckonv1connect.NewDecisionServiceClient(c),
 		Deliveries:    beckonv1connect.NewDeliveryServiceClient(c),
+		Effects:       beckonv1connect.NewEffectServiceClient(c),
 		Installations: beckonv1connect.NewInstallationServiceClient(c),
 		Items:         beckonv1connect.NewItemServiceClient(c),
 		Pairing:       beckonv1connect.NewPairingServiceClient(c),

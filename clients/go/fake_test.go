@@ -51,6 +51,7 @@ type fakeServer struct {
 	beckonv1connect.UnimplementedDecisionServiceHandler
 	beckonv1connect.UnimplementedTaskServiceHandler
 	beckonv1connect.UnimplementedAgentServiceHandler
+	beckonv1connect.UnimplementedEffectServiceHandler
 
 	mu sync.Mutex
 	// key, current, next and attempt are the family.
@@ -68,6 +69,8 @@ type fakeServer struct {
 	beats        []*v1.HeartbeatRequest
 	beat         func(n int, r *v1.HeartbeatRequest) (*v1.HeartbeatResponse, error)
 	create       []*v1.CreateTaskRequest
+	// effect is the one row of the ledger, nil before it was begun.
+	effect *v1.Effect
 }
 
 // with looks at the fake, or changes it, while nobody calls.
@@ -236,6 +239,7 @@ func (f *fakeServer) handler() http.Handler {
 	beckonv1connect.RegisterDecisionServiceHandler(srv, f)
 	beckonv1connect.RegisterTaskServiceHandler(srv, f)
 	beckonv1connect.RegisterAgentServiceHandler(srv, f)
+	beckonv1connect.RegisterEffectServiceHandler(srv, f)
 	mux := http.NewServeMux()
 	connecthttp.Mount(mux, srv)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

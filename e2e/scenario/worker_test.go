@@ -28,6 +28,11 @@ type job struct {
 	// Lease is its length; Die ends the process right after the claim.
 	Lease time.Duration
 	Die   bool
+	// Send makes it a worker that sends something once it is approved, which
+	// Counter counts; DieAt is where it is killed: "before" it asks for GO, or
+	// "after" the outside has it and nobody was told.
+	Send  bool
+	DieAt string
 }
 
 func workerMain() int {
@@ -57,6 +62,9 @@ func work() error {
 	fmt.Println("claimed")
 	if j.Die {
 		return nil
+	}
+	if j.Send {
+		return send(ctx, w, j)
 	}
 	if w.Checkpoint == nil {
 		if err := count(j.Counter); err != nil {

@@ -43,6 +43,7 @@ type commandLine struct {
 	Agents     agentsCommand     `cmd:"" group:"For people" help:"List the agents that may work for you."`
 	Devices    devicesCommand    `cmd:"" group:"For people" help:"List your devices, or ring or revoke one."`
 	KillSwitch killSwitchCommand `cmd:"" group:"For people" help:"Stop every agent of the account at once, or let them work again."`
+	Effect     effectCommand     `cmd:"" group:"For people" help:"What agents have done to the outside world."`
 	Deliveries deliveriesCommand `cmd:"" group:"For people" help:"List what was to ring, on which device, and why it did or did not."`
 	Settings   settingsCommand   `cmd:"" group:"For people" help:"Show or change how much a push may show."`
 	Unlock     unlockCommand     `cmd:"" group:"For people" help:"Show digits that unlock this terminal for answers of class 2; with arguments: unlock another one."`
