@@ -109,9 +109,46 @@ func (p *Person) answerTuple(d *v1.Decision, a Answer) (proof.AnswerTuple, error
 	}
 	items := make([]proof.AnswerItem, len(a.Items))
 	for i, it := range a.Items {
-		items[i] = proof.AnswerItem{ItemID: it.GetItemId(), OptionIDs: it.GetOptionIds(), Text: it.GetText()}
+		if items[i], err = digested(d, it); err != nil {
+			return tuple, err
+		}
 	}
 	tuple.View = view
 	tuple.Answer, err = proof.AnswerDigest(items)
 	return tuple, err
+}
+
+// digested is an answer to one item as a proof covers it.
+func digested(d *v1.Decision, it *v1.AnswerItem) (proof.AnswerItem, error) {
+	out := proof.AnswerItem{ItemID: it.GetItemId(), OptionIDs: it.GetOptionIds(), Text: it.GetText()}
+	var err error
+	if raw := it.GetContentJson(); len(raw) > 0 {
+		if out.Content, err = proof.ObjectDigest(raw); err != nil {
+			return out, err
+		}
+	}
+	if args := it.GetEditedArgsJson(); len(args) > 0 {
+		act := itemOf(d, it.GetItemId()).GetAction()
+		out.EditedArgs, err = proof.ActionDigest(act.GetApp(), act.GetConnection(), act.GetOperation(), args, act.GetTargetJson())
+	}
+	return out, err
+}
+
+func itemOf(d *v1.Decision, id string) *v1.DecisionItem {
+	for _, it := range d.GetItems() {
+		if it.GetId() == id {
+			return it
+		}
+	}
+	return nil
+}
+
+// PreviewEdit shows what an edit would allow, as the server reads it. Show the
+// facts before the person answers with it. Errors: [*Error] with the place in
+// the arguments as Field.
+func (p *Person) PreviewEdit(ctx context.Context, d *v1.Decision, item string, args []byte) ([]*v1.Fact, error) {
+	res, err := p.Decisions.PreviewEdit(ctx, &v1.PreviewEditRequest{
+		DecisionId: d.GetId(), Revision: d.GetRevision(), ItemId: item, EditedArgsJson: args,
+	})
+	return res.GetFacts(), err
 }

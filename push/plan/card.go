@@ -15,6 +15,8 @@ type Card struct {
 	Class int
 	// MustView: evidence has to be opened in full before approving.
 	MustView bool
+	// Marked: the server had to make characters of its facts visible.
+	Marked bool
 	// Tappable: approve and deny each stand for one fixed answer to it.
 	Tappable bool
 }

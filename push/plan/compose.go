@@ -108,7 +108,7 @@ func composeDecision(in Input, m *push.Message) {
 	l := decisionLines(*in.Card, in.Address.Level, in.Badge.Count)
 	offer := Offer{
 		Class: in.Card.Class, MustView: in.Card.MustView, Tappable: in.Card.Tappable,
-		Level: in.Address.Level, OptedIn: in.OptedIn, Probation: in.Probation, Whole: l.plain,
+		Level: in.Address.Level, OptedIn: in.OptedIn, Probation: in.Probation, Whole: l.plain && !in.Card.Marked,
 	}
 	deny := button(in, push.Deny)
 	m.Payload.Actions = deny

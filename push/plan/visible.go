@@ -3,10 +3,11 @@ package plan
 import (
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
+
+	"github.com/beckon-dev/beckon/sync/decision"
 )
 
 // maxBlanks is the longest run of spaces shown as it is; a longer one could
@@ -40,9 +41,9 @@ func visible(s string) (string, bool) {
 			b.WriteString(" ⏎ ")
 		case r == '\t':
 			b.WriteString("  ")
-		case (r == zeroWidthJoiner || r == emojiSelector) && joinsEmoji(prev):
+		case decision.JoinsEmoji(prev, r):
 			b.WriteRune(r)
-		case hidden(r):
+		case decision.Hidden(r):
 			chip("[U+%04X]", r)
 		default:
 			b.WriteRune(r)
@@ -51,30 +52,6 @@ func visible(s string) (string, bool) {
 		i += n
 	}
 	return b.String(), plain
-}
-
-const (
-	zeroWidthJoiner = '\u200d'
-	emojiSelector   = '\ufe0f'
-)
-
-// joinsEmoji reports whether a joiner or selector after prev belongs to an
-// emoji, where it is not hidden but part of what is seen.
-func joinsEmoji(prev rune) bool {
-	return prev == emojiSelector || unicode.Is(unicode.So, prev) || prev >= 0x1f3fb && prev <= 0x1f3ff
-}
-
-// hidden covers control, format (bidi, zero-width, tags), odd spaces, private
-// and variation characters: what a reader cannot see or cannot tell apart.
-func hidden(r rune) bool {
-	switch {
-	case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs, unicode.Zl, unicode.Zp, unicode.Zs):
-		return r != ' '
-	case unicode.Is(unicode.Variation_Selector, r), unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r):
-		return true
-	default:
-		return r == '\u2800' // the blank Braille pattern
-	}
 }
 
 // ellipsis ends a text that was cut.

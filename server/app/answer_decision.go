@@ -48,7 +48,8 @@ type AnswerResult struct {
 // AnswerDecision is the one verb behind RPC and tap. Answer, grant, signal,
 // wake, changes and audit are one transaction. Errors: *decision.InvalidError
 // for an answer that does not fit, ErrProof for a signature that is not the
-// installation's, ErrTapSpent, ErrKillSwitch for anything but a refusal while
+// installation's, *FieldError for edited arguments or a form that its schema
+// does not take, ErrTapSpent, ErrKillSwitch for anything but a refusal while
 // every agent is stopped, ErrRevoked, store.ErrNotFound.
 func (a *App) AnswerDecision(ctx context.Context, p policy.Principal, c AnswerDecision) (AnswerResult, error) {
 	account, err := ownAccount(p, store.KindDecision, c.Decision)
@@ -72,6 +73,10 @@ func (a *App) AnswerDecision(ctx context.Context, p policy.Principal, c AnswerDe
 type verifiedProof struct {
 	install, approval []byte
 	wantView          decision.Digest
+	// revision is that of the card the parts of the answer were held against,
+	// misfit what was wrong with them.
+	revision uint32
+	misfit   error
 }
 
 // checkProof verifies the signature under the keys of the calling
@@ -94,11 +99,17 @@ func (a *App) checkProof(ctx context.Context, p policy.Principal, account string
 	if err != nil {
 		return verifiedProof{}, err
 	}
-	checked := verifiedProof{wantView: decision.Digest(view)}
+	checked := verifiedProof{wantView: decision.Digest(view), revision: d.Revision}
 	if c.Tap != nil {
 		if err := fromTap(c, d); err != nil {
 			return checked, err
 		}
+	}
+	if err := digestParts(d, c.Items); err != nil {
+		return checked, err
+	}
+	if d.Status == decision.Pending {
+		checked.misfit = misfit(d, c.Items)
 	}
 	if len(c.Proof) == 0 {
 		return checked, nil
@@ -136,7 +147,7 @@ func fromTap(c *AnswerDecision, d decision.State) error {
 func (a *App) tuple(account, installation string, c AnswerDecision) (proof.AnswerTuple, error) {
 	items := make([]proof.AnswerItem, len(c.Items))
 	for i, it := range c.Items {
-		items[i] = proof.AnswerItem{ItemID: it.Item, OptionIDs: it.Options, Text: it.Text}
+		items[i] = proof.AnswerItem{ItemID: it.Item, OptionIDs: it.Options, Text: it.Text, EditedArgs: proof.Digest(it.Edited), Content: proof.Digest(it.ContentDigest)}
 	}
 	answer, err := proof.AnswerDigest(items)
 	return proof.AnswerTuple{
@@ -175,6 +186,10 @@ func (a *App) answer(tx *store.Tx, p policy.Principal, c AnswerDecision, shown v
 		},
 		Given:  presence.Given(),
 		Needed: policy.Needed(d.Class, d.Raises(c.Items), presence),
+		Misfit: shown.misfit,
+	}
+	if d.Revision != shown.revision {
+		cmd.Revision = 0 // changed under the check: nothing was held against this card
 	}
 	for range d.Items {
 		id, err := a.newID(tx.Read, store.KindGrant)

@@ -135,11 +135,11 @@ func granted(tx *store.Read, task, id string) (decision.State, decision.Grant, d
 		return d, decision.Grant{}, decision.Action{}, err
 	}
 	g, _ := d.Grant(id)
-	it, ok := d.Item(g.Item)
-	if d.Task != task || !ok || it.Action == nil {
+	action, ok := d.Permitted(g.Item)
+	if d.Task != task || !ok {
 		return d, g, decision.Action{}, store.ErrNotFound
 	}
-	return d, g, *it.Action, nil
+	return d, g, action, nil
 }
 
 func (a *App) beginEffect(tx *store.Tx, p policy.Principal, c BeginEffect, lease string, want decision.Action) (BeginResult, error) {

@@ -251,17 +251,17 @@ func (a *App) signalViews(tx *store.Read, id string, above uint64) ([]SignalView
 func decisionSize(d decision.State) int {
 	n := 512 + len(d.Title) + len(d.Reason) + len(d.CloseReason)
 	for _, it := range d.Items {
-		n += 64 + len(it.Question)
+		n += 64 + len(it.Question) + len(it.Header) + 2*len(it.Schema) + 2*len(it.URL)
 		if it.Action != nil {
-			n += 2 * (len(it.Action.ArgsJSON) + len(it.Action.TargetJSON))
+			n += 2*(len(it.Action.ArgsJSON)+len(it.Action.TargetJSON)) + len(it.Action.ArgsSchema)
 		}
 		for _, o := range it.Options {
-			n += 16 + len(o.ID) + len(o.Label)
+			n += 16 + len(o.ID) + len(o.Label) + len(o.Prefill)
 		}
 	}
 	if d.Answer != nil {
 		for _, it := range d.Answer.Items {
-			n += 128 + len(it.Text)
+			n += 128 + len(it.Text) + len(it.EditedArgs) + len(it.Content)
 		}
 	}
 	return n

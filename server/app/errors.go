@@ -36,6 +36,10 @@ var (
 	// ErrDeniedBefore: this was denied in this task and the person has not
 	// written since.
 	ErrDeniedBefore = errors.New("app: denied before in this task")
+	// ErrStale: the card has changed since it was looked at.
+	ErrStale = errors.New("app: card has changed")
+	// ErrClosed: the question does not wait for an answer any more.
+	ErrClosed = errors.New("app: question is closed")
 	// ErrKillSwitch: the person has stopped every agent of the account.
 	ErrKillSwitch = errors.New("app: every agent of the account is stopped")
 	// ErrHeld: somebody holds the task, so nothing new is done to the outside.

@@ -186,6 +186,7 @@ func cardOf(d decision.State, agent, thread string) plan.Card {
 		}
 		for _, f := range it.Facts {
 			card.Facts = append(card.Facts, plan.Fact{Label: f.Label, Value: f.Value})
+			card.Marked = card.Marked || f.Marked
 		}
 	}
 	card.Question = strings.Join(questions, "\n")

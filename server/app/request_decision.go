@@ -27,6 +27,8 @@ type RequestDecision struct {
 	OnExpiry decision.OnExpiry
 	// Supersedes is an open question of the same task.
 	Supersedes string
+	// Join says how the answers to several items belong together.
+	Join decision.Join
 }
 
 // RequestDecision asks, or finds what was asked before: the same name and
@@ -61,13 +63,16 @@ func (a *App) RequestDecision(ctx context.Context, p policy.Principal, c Request
 func prepare(c RequestDecision, now time.Time) (decision.State, error) {
 	d := decision.State{
 		Task: c.Task, Key: c.Name, Kind: c.Kind, Title: c.Title, Reason: c.Reason,
-		Items: c.Items, OnExpiry: c.OnExpiry,
+		Items: c.Items, OnExpiry: c.OnExpiry, Join: c.Join,
 	}
 	if c.Timeout > 0 {
 		d.ExpireTime = now.Add(c.Timeout)
 	}
 	d, err := decision.Ask(d, now)
 	if err != nil {
+		return d, err
+	}
+	if err := checkSchemas(d.Items); err != nil {
 		return d, err
 	}
 	return withDigests(d)
@@ -77,7 +82,7 @@ func prepare(c RequestDecision, now time.Time) (decision.State, error) {
 func withDigests(d decision.State) (decision.State, error) {
 	items := make([]proof.AskedItem, len(d.Items))
 	for i, it := range d.Items {
-		items[i] = proof.AskedItem{ItemID: it.ID, Question: it.Question}
+		items[i] = proof.AskedItem{ItemID: it.ID, Question: it.Question, ResponseSchema: it.Schema, URL: it.URL}
 		if it.Action != nil {
 			digest, err := proof.ActionDigest(it.Action.App, it.Action.Connection, it.Action.Operation, it.Action.ArgsJSON, it.Action.TargetJSON)
 			if err != nil {
@@ -142,9 +147,7 @@ func (a *App) requestDecision(tx *store.Tx, p policy.Principal, c RequestDecisio
 		return d, err
 	}
 	for _, other := range open {
-		// A class that was raised since is another card: it may need more of the
-		// person, and the digest does not tell.
-		if other.Asked == d.Asked && other.Class >= d.Class && other.ID != c.Supersedes && other.Open(tx.Now()) {
+		if decision.SameCard(other, d) && other.ID != c.Supersedes && other.Open(tx.Now()) {
 			return other, tx.PutAskedAs(s.ID, c.Name, other.ID)
 		}
 	}

@@ -62,6 +62,12 @@ func (a *App) tellTask(tx *store.Tx, d decision.State) error {
 	if d.Status == decision.Resolved {
 		s.Answered = true
 	}
+	if d.WasEdited() {
+		// What the person writes themselves opens what was denied.
+		if err := tx.ClearDenied(s.ID); err != nil {
+			return err
+		}
+	}
 	for _, digest := range d.Denied() {
 		if err := tx.PutDenied(s.ID, digest); err != nil {
 			return err
@@ -82,11 +88,15 @@ func verdict(d decision.State) string {
 	switch {
 	case d.Status != decision.Resolved:
 		return d.Status.String()
+	case d.WasEdited():
+		return "RESOLVED edited"
 	case d.Allows(d.Answer.Items):
 		return "RESOLVED allowed"
-	case !d.Raises(d.Answer.Items):
+	case d.Raises(d.Answer.Items):
+		return "RESOLVED answered"
+	case d.Refuses(d.Answer.Items):
 		return "RESOLVED denied"
 	default:
-		return "RESOLVED answered"
+		return "RESOLVED dismissed"
 	}
 }

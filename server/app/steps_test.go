@@ -108,12 +108,32 @@ func reply(t *testing.T, d decision.State, option string) app.AnswerDecision {
 	return c
 }
 
+// digested is an answer to an item as a device signs it.
+func (h *harness) digested(id string, it decision.AnswerItem) proof.AnswerItem {
+	h.t.Helper()
+	out := proof.AnswerItem{ItemID: it.Item, OptionIDs: it.Options, Text: it.Text}
+	if len(it.Content) > 0 {
+		out.Content, _ = proof.ObjectDigest(it.Content)
+	}
+	if len(it.EditedArgs) == 0 {
+		return out
+	}
+	for _, asked := range h.decision(id).Items {
+		if asked.ID != it.Item {
+			continue
+		}
+		act := asked.Action
+		out.EditedArgs, _ = proof.ActionDigest(act.App, act.Connection, act.Operation, it.EditedArgs, act.TargetJSON)
+	}
+	return out
+}
+
 // tupleOf is what a device signs for an answer.
 func (h *harness) tupleOf(d device, c app.AnswerDecision) proof.AnswerTuple {
 	h.t.Helper()
 	var items []proof.AnswerItem
 	for _, it := range c.Items {
-		items = append(items, proof.AnswerItem{ItemID: it.Item, OptionIDs: it.Options, Text: it.Text})
+		items = append(items, h.digested(c.Decision, it))
 	}
 	digest, err := proof.AnswerDigest(items)
 	check(h.t, err)

@@ -43,6 +43,7 @@ func Table() map[string]Row {
 		v + "DecisionService/WithdrawDecision":    {Kinds: workers},
 		v + "DecisionService/AnswerDecision":      {Kinds: people},
 		v + "DecisionService/GetDecision":         {Kinds: readers},
+		v + "DecisionService/PreviewEdit":         {Kinds: people},
 		v + "DecisionService/AcknowledgeDecision": {Kinds: people},
 
 		v + "DecisionService/RevokeGrant": {Kinds: people},

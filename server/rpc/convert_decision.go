@@ -30,7 +30,7 @@ func decisionOut(s decision.State) *v1.Decision {
 		AskedDigest: digestOut(s.Asked), EffectClass: classOut(s.Class), ExpireTime: timeOut(s.ExpireTime),
 		OnExpiry: v1.OnExpiry(s.OnExpiry), Answer: answerOut(s.Answer), Grants: mapAll(s.Grants, grantOut),
 		CreateTime: timeOut(s.CreateTime), CloseTime: timeOut(s.CloseTime), CloseReason: s.CloseReason,
-		AboutId: s.About, AboutVersion: s.AboutVersion,
+		AboutId: s.About, AboutVersion: s.AboutVersion, Join: v1.DecisionJoin(s.Join),
 	}
 }
 
@@ -54,15 +54,40 @@ func winnerOut(w *store.Winner) *v1.Winner {
 }
 
 func itemOfDecisionOut(it decision.Item) *v1.DecisionItem {
-	return &v1.DecisionItem{
+	out := &v1.DecisionItem{
 		Id: it.ID, Question: it.Question, Action: actionOut(it.Action),
-		Options: mapAll(it.Options, optionOut),
-		Facts:   mapAll(it.Facts, func(f decision.Fact) *v1.Fact { return &v1.Fact{Label: f.Label, Value: f.Value} }),
+		Options: mapAll(it.Options, optionOut), Facts: mapAll(it.Facts, factOut),
+		Header: it.Header, ResponseSchemaJson: it.Schema, Url: it.URL, Form: formOut(it.Schema),
 	}
+	if it.Max > 0 {
+		out.Multi = &v1.MultiChoice{Min: it.Min, Max: it.Max}
+	}
+	return out
+}
+
+func factOut(f decision.Fact) *v1.Fact {
+	return &v1.Fact{Label: f.Label, Value: f.Value, Marked: f.Marked}
+}
+
+// formOut draws a schema for clients that have no reader of schemas.
+func formOut(schema []byte) *v1.Form {
+	if len(schema) == 0 {
+		return nil
+	}
+	fields, flat := decision.ReadForm(schema)
+	return &v1.Form{WebOnly: !flat, Fields: mapAll(fields, func(f decision.FormField) *v1.FormField {
+		return &v1.FormField{
+			Name: f.Name, Title: f.Title, Description: f.Help, Type: v1.FieldType(f.Type), Required: f.Required,
+			Format: f.Format, DefaultJson: f.DefaultJSON,
+			Choices: mapAll(f.Choices, func(c decision.FormChoice) *v1.FormChoice {
+				return &v1.FormChoice{Value: c.Value, Label: c.Label}
+			}),
+		}
+	})}
 }
 
 func optionOut(o decision.Option) *v1.Option {
-	return &v1.Option{Id: o.ID, Label: o.Label, Kind: v1.OptionKind(o.Kind), Text: v1.TextRule(o.Text)}
+	return &v1.Option{Id: o.ID, Label: o.Label, Kind: v1.OptionKind(o.Kind), Text: v1.TextRule(o.Text), Prefill: o.Prefill}
 }
 
 func actionOut(a *decision.Action) *v1.Action {
@@ -72,6 +97,7 @@ func actionOut(a *decision.Action) *v1.Action {
 	out := &v1.Action{
 		App: a.App, Connection: a.Connection, Operation: a.Operation,
 		ArgsJson: a.ArgsJSON, TargetJson: a.TargetJSON, ActionDigest: digestOut(a.Digest),
+		ArgsSchemaJson: a.ArgsSchema,
 	}
 	if a.Class != nil {
 		out.EffectClass = classOut(*a.Class)
@@ -87,7 +113,10 @@ func itemsOfDecisionIn(items []*v1.DecisionItem) ([]decision.Item, error) {
 		if err != nil {
 			return nil, err
 		}
-		out[i] = decision.Item{ID: it.GetId(), Question: it.GetQuestion(), Action: action}
+		out[i] = decision.Item{
+			ID: it.GetId(), Question: it.GetQuestion(), Action: action, Header: it.GetHeader(),
+			Schema: it.GetResponseSchemaJson(), URL: it.GetUrl(), Min: it.GetMulti().GetMin(), Max: it.GetMulti().GetMax(),
+		}
 		for j, o := range it.GetOptions() {
 			option, err := optionIn(fmt.Sprintf("items[%d].options[%d]", i, j), o)
 			if err != nil {
@@ -100,12 +129,12 @@ func itemsOfDecisionIn(items []*v1.DecisionItem) ([]decision.Item, error) {
 }
 
 func optionIn(field string, o *v1.Option) (decision.Option, error) {
-	kind, err := enumIn(field+".kind", o.GetKind(), decision.Respond)
+	kind, err := enumIn(field+".kind", o.GetKind(), decision.Cancel)
 	if err != nil {
 		return decision.Option{}, err
 	}
 	text, err := enumIn(field+".text", o.GetText(), decision.TextRequired)
-	return decision.Option{ID: o.GetId(), Label: o.GetLabel(), Kind: kind, Text: text}, err
+	return decision.Option{ID: o.GetId(), Label: o.GetLabel(), Kind: kind, Text: text, Prefill: o.GetPrefill()}, err
 }
 
 func actionIn(field string, a *v1.Action) (*decision.Action, error) {
@@ -116,6 +145,7 @@ func actionIn(field string, a *v1.Action) (*decision.Action, error) {
 	return &decision.Action{
 		App: a.GetApp(), Connection: a.GetConnection(), Operation: a.GetOperation(),
 		ArgsJSON: a.GetArgsJson(), TargetJSON: a.GetTargetJson(), Class: class,
+		ArgsSchema: a.GetArgsSchemaJson(),
 	}, err
 }
 
@@ -131,11 +161,18 @@ func answerOut(a *decision.Answer) *v1.Answer {
 }
 
 func answerItemOut(a decision.AnswerItem) *v1.AnswerItem {
-	return &v1.AnswerItem{ItemId: a.Item, OptionIds: a.Options, Text: a.Text}
+	out := &v1.AnswerItem{ItemId: a.Item, OptionIds: a.Options, Text: a.Text, EditedArgsJson: a.EditedArgs, ContentJson: a.Content}
+	if len(a.EditedArgs) > 0 {
+		out.EditedDigest = digestOut(a.Edited)
+	}
+	return out
 }
 
 func answerItemIn(a *v1.AnswerItem) decision.AnswerItem {
-	return decision.AnswerItem{Item: a.GetItemId(), Options: a.GetOptionIds(), Text: a.GetText()}
+	return decision.AnswerItem{
+		Item: a.GetItemId(), Options: a.GetOptionIds(), Text: a.GetText(),
+		EditedArgs: a.GetEditedArgsJson(), Content: a.GetContentJson(),
+	}
 }
 
 func grantOut(g decision.Grant) *v1.Grant {
@@ -151,7 +188,11 @@ func requestDecisionIn(r *v1.RequestDecisionRequest) (app.RequestDecision, error
 	if err != nil {
 		return app.RequestDecision{}, err
 	}
-	kind, err := enumIn("kind", r.GetKind(), decision.Text)
+	kind, err := enumIn("kind", r.GetKind(), decision.OpenURL)
+	if err != nil {
+		return app.RequestDecision{}, err
+	}
+	join, err := enumIn("join", r.GetJoin(), decision.AllItems)
 	if err != nil {
 		return app.RequestDecision{}, err
 	}
@@ -159,6 +200,7 @@ func requestDecisionIn(r *v1.RequestDecisionRequest) (app.RequestDecision, error
 	return app.RequestDecision{
 		Held: app.Held{Task: r.GetTaskId(), Lease: r.GetLeaseId()}, Name: r.GetKey(), Kind: kind, Title: r.GetTitle(),
 		Reason: r.GetAgentReason(), Items: items, Timeout: waitIn(r.GetTimeout()), OnExpiry: silence, Supersedes: r.GetSupersedes(),
+		Join: join,
 	}, err
 }
 

@@ -35,10 +35,10 @@ func TestEnumsAgree(t *testing.T) {
 	for _, s := range decision.Statuses {
 		agree(t, v1.DecisionState(s), s.String())
 	}
-	for k := decision.ConfirmAction; k <= decision.Text; k++ {
+	for k := decision.ConfirmAction; k <= decision.OpenURL; k++ {
 		agree(t, v1.DecisionKind(k), k.String())
 	}
-	for k := decision.AllowOnce; k <= decision.Respond; k++ {
+	for k := decision.AllowOnce; k <= decision.Cancel; k++ {
 		agree(t, v1.OptionKind(k), k.String())
 	}
 	for o := decision.Applied; o <= decision.NeedsStepUp; o++ {
@@ -51,6 +51,9 @@ func TestEnumsAgree(t *testing.T) {
 		v1.SignalKind(task.ApprovalRevoked): "APPROVAL_REVOKED", v1.SignalKind(task.ResultSentBack): "RESULT_SENT_BACK",
 		v1.DecisionKind(decision.ReviewResult): "REVIEW_RESULT",
 		v1.TextRule(decision.TextNone):         "NONE", v1.TextRule(decision.TextRequired): "REQUIRED",
+		v1.DecisionJoin(decision.PerItem): "PER_ITEM", v1.DecisionJoin(decision.AllItems): "ALL_ITEMS",
+		v1.FieldType(decision.FieldString): "STRING", v1.FieldType(decision.FieldBoolean): "BOOLEAN",
+		v1.FieldType(decision.FieldChoice): "CHOICE", v1.FieldType(decision.FieldChoices): "CHOICES",
 		v1.OnExpiry(decision.TellAgent): "TELL_AGENT", v1.OnExpiry(decision.StopTask): "STOP_TASK",
 		v1.Surface(decision.SurfaceNotification): "NOTIFICATION", v1.Surface(decision.SurfaceTerminal): "TERMINAL",
 		v1.GrantState(decision.Armed): "ARMED", v1.GrantState(decision.GrantExpired): "EXPIRED",
@@ -149,17 +152,27 @@ func TestDecisionItems(t *testing.T) {
 	want := []decision.Item{
 		{ID: "a", Question: "?", Action: &decision.Action{
 			App: "mail", Connection: "work", Operation: "send", ArgsJSON: []byte(`{"to": "x"}`), TargetJSON: []byte(`1`), Class: &class,
-		}, Options: []decision.Option{
+			ArgsSchema: []byte(`{"type": "object"}`),
+		}, Header: "Mail", Options: []decision.Option{
 			{ID: "y", Label: "Yes", Kind: decision.AllowOnce, Text: decision.TextOptional},
-			{ID: "n", Label: "No", Kind: decision.RejectOnce},
+			{ID: "n", Label: "No", Kind: decision.RejectOnce, Prefill: "because"},
 		}},
-		{ID: "b", Question: "Which?"},
+		{ID: "b", Question: "Which?", Schema: []byte(`{"type":"object","properties":{"a":{"type":"string"}}}`), URL: "https://x.example", Min: 1, Max: 2},
 	}
 	got, err := itemsOfDecisionIn(mapAll(want, itemOfDecisionOut))
 	if err != nil {
 		t.Fatal(err)
 	}
 	same(t, want, got)
+
+	wire := mapAll(want, itemOfDecisionOut)
+	form := &v1.Form{Fields: []*v1.FormField{{Name: "a", Type: v1.FieldType_FIELD_TYPE_STRING}}}
+	same(t, form, wire[1].GetForm())
+	same(t, &v1.Form{WebOnly: true}, formOut([]byte(`{"type":"object"}`)))
+	if wire[0].GetForm() != nil || wire[0].GetMulti() != nil {
+		t.Error("a question without a form has one")
+	}
+	same(t, &v1.Fact{Label: "l", Value: "v", Marked: true}, factOut(decision.Fact{Label: "l", Value: "v", Marked: true}))
 
 	// What only the server sets is not taken from a caller.
 	got, err = itemsOfDecisionIn([]*v1.DecisionItem{{
@@ -169,7 +182,7 @@ func TestDecisionItems(t *testing.T) {
 		t.Errorf("taken from the caller: %+v, %v", got, err)
 	}
 	refused(t, "items[0].options[1].kind", func() error {
-		_, err := itemsOfDecisionIn([]*v1.DecisionItem{{Options: []*v1.Option{{Kind: 1}, {Kind: 5}}}})
+		_, err := itemsOfDecisionIn([]*v1.DecisionItem{{Options: []*v1.Option{{Kind: 1}, {Kind: 8}}}})
 		return err
 	})
 	refused(t, "items[0].action.effect_class", func() error {
@@ -184,9 +197,11 @@ func TestDecisionWhole(t *testing.T) {
 		ID: "dec", Task: "tsk", Thread: "thr", Agent: "agt", Key: "k", Revision: 2, Status: decision.Resolved,
 		Kind: decision.ConfirmAction, Title: "t", Reason: "r", Asked: decision.Digest{1}, Class: decision.WriteReversible,
 		ExpireTime: moment(), OnExpiry: decision.StopTask, CreateTime: moment(), CloseTime: moment(), CloseReason: "c",
-		About: "tsk", AboutVersion: 7,
+		About: "tsk", AboutVersion: 7, Join: decision.AllItems,
 		Answer: &decision.Answer{
-			Items: []decision.AnswerItem{{Item: "a", Options: []string{"y"}, Text: "x"}}, Installation: "ins", Label: "Phone",
+			Items: []decision.AnswerItem{{
+				Item: "a", Options: []string{"y"}, Text: "x", EditedArgs: []byte("{}"), Edited: decision.Digest{4}, Content: []byte(`{"c":1}`),
+			}}, Installation: "ins", Label: "Phone",
 			Surface: decision.SurfaceApp, Key: "ak", View: decision.Digest{2}, Proof: []byte("p"), Time: moment(), DeliverTime: moment(),
 		},
 		Grants: []decision.Grant{{ID: "grt", Item: "a", Digest: decision.Digest{3}, State: decision.Armed, ExpireTime: moment()}},
@@ -198,9 +213,11 @@ func TestDecisionWhole(t *testing.T) {
 		State: v1.DecisionState_DECISION_STATE_RESOLVED, Kind: v1.DecisionKind_DECISION_KIND_CONFIRM_ACTION,
 		Title: "t", AgentReason: "r", AskedDigest: digest(1), EffectClass: v1.EffectClass_EFFECT_CLASS_WRITE_REVERSIBLE,
 		ExpireTime: at, OnExpiry: v1.OnExpiry_ON_EXPIRY_STOP_TASK, CreateTime: at, CloseTime: at, CloseReason: "c",
-		AboutId: "tsk", AboutVersion: 7,
+		AboutId: "tsk", AboutVersion: 7, Join: v1.DecisionJoin_DECISION_JOIN_ALL_ITEMS,
 		Answer: &v1.Answer{
-			Items:          []*v1.AnswerItem{{ItemId: "a", OptionIds: []string{"y"}, Text: "x"}},
+			Items: []*v1.AnswerItem{{
+				ItemId: "a", OptionIds: []string{"y"}, Text: "x", EditedArgsJson: []byte("{}"), EditedDigest: digest(4), ContentJson: []byte(`{"c":1}`),
+			}},
 			InstallationId: "ins", InstallationLabel: "Phone", Surface: v1.Surface_SURFACE_APP,
 			AnswerTime: at, AnswerKey: "ak", DeliverTime: at,
 		},
@@ -215,14 +232,16 @@ func TestAnswers(t *testing.T) {
 	asked[0] = 1
 	got, err := answerDecisionIn(&v1.AnswerDecisionRequest{
 		DecisionId: "dec", Revision: 3, AskedDigest: asked, AnswerKey: "k", Proof: []byte("p"), Surface: v1.Surface_SURFACE_TERMINAL,
-		Items: []*v1.AnswerItem{{ItemId: "a", OptionIds: []string{"y"}, Text: "t"}}, Interactive: true, Unlocked: true,
+		Items: []*v1.AnswerItem{{
+			ItemId: "a", OptionIds: []string{"y"}, Text: "t", EditedArgsJson: []byte("{}"), ContentJson: []byte("{ }"), EditedDigest: asked,
+		}}, Interactive: true, Unlocked: true,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := app.AnswerDecision{
 		Decision: "dec", Revision: 3, Asked: decision.Digest{1}, Key: "k", Proof: []byte("p"), Surface: decision.SurfaceTerminal,
-		Items: []decision.AnswerItem{{Item: "a", Options: []string{"y"}, Text: "t"}}, Interactive: true, Unlocked: true,
+		Items: []decision.AnswerItem{{Item: "a", Options: []string{"y"}, Text: "t", EditedArgs: []byte("{}"), Content: []byte("{ }")}}, Interactive: true, Unlocked: true,
 	}
 	same(t, want, got)
 	refused(t, "view_digest", func() error {

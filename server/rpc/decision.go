@@ -67,6 +67,16 @@ func (s decisionService) AcknowledgeDecision(ctx context.Context, r *v1.Acknowle
 	return &v1.AcknowledgeDecisionResponse{AlertTime: timeOut(due)}, nil
 }
 
+func (s decisionService) PreviewEdit(ctx context.Context, r *v1.PreviewEditRequest) (*v1.PreviewEditResponse, error) {
+	p, err := s.app.PreviewEdit(ctx, principalOf(ctx), app.PreviewEdit{
+		Decision: r.GetDecisionId(), Revision: r.GetRevision(), Item: r.GetItemId(), Args: r.GetEditedArgsJson(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &v1.PreviewEditResponse{Facts: mapAll(p.Facts, factOut), ActionDigest: digestOut(p.Digest)}, nil
+}
+
 func (s decisionService) GetDecision(ctx context.Context, r *v1.GetDecisionRequest) (*v1.GetDecisionResponse, error) {
 	d, err := s.app.GetDecision(ctx, principalOf(ctx), r.GetDecisionId())
 	if err != nil {

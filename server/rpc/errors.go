@@ -94,6 +94,8 @@ func table() []row {
 		{is: app.ErrClaimed, code: precondition, reason: "CLAIMED", text: "the account has an owner: reset it instead"},
 		{is: app.ErrKillSwitch, code: precondition, reason: "KILL_SWITCH", text: "the person has stopped every agent of the account"},
 		{is: app.ErrDeniedBefore, code: precondition, reason: "DENIED_BEFORE", text: "this was denied in this task and the person has not written since"},
+		{is: app.ErrStale, code: precondition, reason: "STALE", text: "the card has changed: look again"},
+		{is: app.ErrClosed, code: precondition, reason: "CLOSED", text: "the question does not wait for an answer any more"},
 		{is: app.ErrTaskEnded, code: precondition, reason: "TASK_ENDED", text: "the task has ended"},
 
 		{is: app.ErrHeld, code: precondition, reason: "HELD", text: "the task is held, so nothing new is done"},

@@ -47,6 +47,8 @@ func refusals() map[string]struct {
 		"app.ErrCeiling":        {app.ErrCeiling, "permission_denied", "CEILING"},
 		"app.ErrKeyReused":      {app.ErrKeyReused, "aborted", "KEY_REUSED"},
 		"app.ErrDeniedBefore":   {app.ErrDeniedBefore, "failed_precondition", "DENIED_BEFORE"},
+		"app.ErrStale":          {app.ErrStale, "failed_precondition", "STALE"},
+		"app.ErrClosed":         {app.ErrClosed, "failed_precondition", "CLOSED"},
 		"app.ErrTaskEnded":      {app.ErrTaskEnded, "failed_precondition", "TASK_ENDED"},
 		"app.ErrNoAccount":      {app.ErrNoAccount, "invalid_argument", "MISSING"},
 		"app.ErrProof":          {app.ErrProof, "permission_denied", "BAD_PROOF"},

@@ -25,7 +25,7 @@ func TestProtocolPage(t *testing.T) {
 	if diff := cmp.Diff(table, slices.Compact(sorted(flat(rows)))); diff != "" {
 		t.Errorf("reasons of errors.go (-) and of the table on the page (+):\n%s", diff)
 	}
-	fields := reasonsIn(t, "convert*.go", "validation.go", "../app/*.go", "../../sync/decision/*.go", "../../sync/proof/*.go")
+	fields := reasonsIn(t, "convert*.go", "validation.go", "../policy/*.go", "../app/*.go", "../../sync/decision/*.go", "../../sync/proof/*.go")
 	fields = slices.DeleteFunc(fields, func(word string) bool { return slices.Contains(table, word) })
 	if diff := cmp.Diff(fields, words); diff != "" {
 		t.Errorf("words of the code that is about fields (-) and of the page (+):\n%s", diff)

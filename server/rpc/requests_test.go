@@ -142,6 +142,9 @@ func decisionRequests(v string) map[string]request {
 		v + "DecisionService/RevokeGrant": named(func(_ *world, _ device, s side) proto.Message {
 			return &v1.RevokeGrantRequest{GrantId: s.agent.grant}
 		}),
+		v + "DecisionService/PreviewEdit": named(func(_ *world, _ device, s side) proto.Message {
+			return &v1.PreviewEditRequest{DecisionId: s.agent.asked.ID, Revision: 1, ItemId: s.agent.asked.Items[0].ID, EditedArgsJson: []byte("{}")}
+		}),
 		v + "DecisionService/AcknowledgeDecision": named(func(_ *world, _ device, s side) proto.Message {
 			return &v1.AcknowledgeDecisionRequest{DecisionId: s.agent.asked.ID}
 		}),

@@ -208,6 +208,9 @@ func (w *world) newWorker(s side, name string) worker {
 		Held: app.Held{Task: a.task, Lease: a.lease}, Name: "first", Kind: decision.ConfirmAction, Title: "May I?",
 		Items: []decision.Item{{ID: "it", Action: &decision.Action{
 			App: "files", Operation: "write", ArgsJSON: []byte(`{"n":1}`), Class: &class,
+		}, Options: []decision.Option{
+			{ID: "approve", Label: "Approve", Kind: decision.AllowOnce}, {ID: "edit", Label: "Edit", Kind: decision.Edit},
+			{ID: "deny", Label: "Deny", Kind: decision.RejectOnce},
 		}}},
 	})
 	check(w.t, err)

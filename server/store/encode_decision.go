@@ -19,7 +19,7 @@ func packDecision(s decision.State) *storagev1.Decision {
 		ExpireTime: micros(s.ExpireTime), OnExpiry: uint32(s.OnExpiry),
 		Answer: packAnswer(s.Answer), Grants: each(s.Grants, packGrant),
 		CreateTime: micros(s.CreateTime), CloseTime: micros(s.CloseTime), CloseReason: s.CloseReason,
-		About: s.About, AboutVersion: s.AboutVersion,
+		About: s.About, AboutVersion: s.AboutVersion, Join: uint32(s.Join),
 	}
 }
 
@@ -38,6 +38,7 @@ func unpackDecision(m *storagev1.Decision, r *reading) decision.State {
 		Grants:     each(m.GetGrants(), func(m *storagev1.Grant) decision.Grant { return unpackGrant(m, r) }),
 		CreateTime: moment(m.GetCreateTime()), CloseTime: moment(m.GetCloseTime()), CloseReason: m.GetCloseReason(),
 		About: m.GetAbout(), AboutVersion: m.GetAboutVersion(),
+		Join: number[decision.Join](r, "join", m.GetJoin()),
 	}
 }
 
@@ -45,11 +46,12 @@ func packQuestion(it decision.Item) *storagev1.Question {
 	return &storagev1.Question{
 		Id: it.ID, Question: it.Question, Action: packAction(it.Action),
 		Options: each(it.Options, func(o decision.Option) *storagev1.Option {
-			return &storagev1.Option{Id: o.ID, Label: o.Label, Kind: uint32(o.Kind), Text: uint32(o.Text)}
+			return &storagev1.Option{Id: o.ID, Label: o.Label, Kind: uint32(o.Kind), Text: uint32(o.Text), Prefill: o.Prefill}
 		}),
 		Facts: each(it.Facts, func(f decision.Fact) *storagev1.Fact {
-			return &storagev1.Fact{Label: f.Label, Value: f.Value}
+			return &storagev1.Fact{Label: f.Label, Value: f.Value, Marked: f.Marked}
 		}),
+		Header: it.Header, Schema: it.Schema, Url: it.URL, Min: it.Min, Max: it.Max,
 	}
 }
 
@@ -60,12 +62,13 @@ func unpackQuestion(m *storagev1.Question, r *reading) decision.Item {
 			return decision.Option{
 				ID: m.GetId(), Label: m.GetLabel(),
 				Kind: number[decision.OptionKind](r, "items.options.kind", m.GetKind()),
-				Text: number[decision.TextRule](r, "items.options.text", m.GetText()),
+				Text: number[decision.TextRule](r, "items.options.text", m.GetText()), Prefill: m.GetPrefill(),
 			}
 		}),
 		Facts: each(m.GetFacts(), func(m *storagev1.Fact) decision.Fact {
-			return decision.Fact{Label: m.GetLabel(), Value: m.GetValue()}
+			return decision.Fact{Label: m.GetLabel(), Value: m.GetValue(), Marked: m.GetMarked()}
 		}),
+		Header: m.GetHeader(), Schema: m.GetSchema(), URL: m.GetUrl(), Min: m.GetMin(), Max: m.GetMax(),
 	}
 }
 
@@ -77,6 +80,7 @@ func packAction(a *decision.Action) *storagev1.Action {
 	m := &storagev1.Action{
 		App: a.App, Connection: a.Connection, Operation: a.Operation,
 		ArgsJson: a.ArgsJSON, TargetJson: a.TargetJSON, Digest: from32(a.Digest),
+		ArgsSchema: a.ArgsSchema,
 	}
 	if a.Class != nil {
 		class := uint32(*a.Class)
@@ -92,7 +96,8 @@ func unpackAction(m *storagev1.Action, r *reading) *decision.Action {
 	a := &decision.Action{
 		App: m.GetApp(), Connection: m.GetConnection(), Operation: m.GetOperation(),
 		ArgsJSON: m.GetArgsJson(), TargetJSON: m.GetTargetJson(),
-		Digest: bytes32[decision.Digest](r, "items.action.digest", m.GetDigest()),
+		Digest:     bytes32[decision.Digest](r, "items.action.digest", m.GetDigest()),
+		ArgsSchema: m.GetArgsSchema(),
 	}
 	if m.Class != nil {
 		class := number[decision.Class](r, "items.action.class", m.GetClass())
@@ -107,7 +112,10 @@ func packAnswer(a *decision.Answer) *storagev1.Answer {
 	}
 	return &storagev1.Answer{
 		Items: each(a.Items, func(it decision.AnswerItem) *storagev1.AnswerItem {
-			return &storagev1.AnswerItem{Item: it.Item, Options: it.Options, Text: it.Text}
+			return &storagev1.AnswerItem{
+				Item: it.Item, Options: it.Options, Text: it.Text, EditedArgs: it.EditedArgs, Edited: from32(it.Edited),
+				Content: it.Content, ContentDigest: from32(it.ContentDigest),
+			}
 		}),
 		Installation: a.Installation, Label: a.Label, Surface: uint32(a.Surface), Key: a.Key,
 		View: from32(a.View), Proof: a.Proof, Time: micros(a.Time), DeliverTime: micros(a.DeliverTime),
@@ -120,7 +128,11 @@ func unpackAnswer(m *storagev1.Answer, r *reading) *decision.Answer {
 	}
 	return &decision.Answer{
 		Items: each(m.GetItems(), func(m *storagev1.AnswerItem) decision.AnswerItem {
-			return decision.AnswerItem{Item: m.GetItem(), Options: m.GetOptions(), Text: m.GetText()}
+			return decision.AnswerItem{
+				Item: m.GetItem(), Options: m.GetOptions(), Text: m.GetText(),
+				EditedArgs: m.GetEditedArgs(), Edited: bytes32[decision.Digest](r, "answer.items.edited", m.GetEdited()),
+				Content: m.GetContent(), ContentDigest: bytes32[decision.Digest](r, "answer.items.content_digest", m.GetContentDigest()),
+			}
 		}),
 		Installation: m.GetInstallation(), Label: m.GetLabel(),
 		Surface: number[decision.Surface](r, "answer.surface", m.GetSurface()), Key: m.GetKey(),

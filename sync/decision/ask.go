@@ -42,6 +42,12 @@ func Ask(s State, now time.Time) (State, error) {
 	if s.OnExpiry == 0 {
 		s.OnExpiry = TellAgent
 	}
+	if s.Join == 0 {
+		s.Join = PerItem
+	}
+	if s.Kind == OpenURL && len(s.Items) > 1 {
+		return s, invalid("ONE_ITEM", "items")
+	}
 	seen := map[string]bool{}
 	s.Class = 0
 	items := make([]Item, len(s.Items))
@@ -73,6 +79,12 @@ func askItem(kind Kind, it Item, i int) (Item, Class, error) {
 		return it, 0, invalid("NOT_ALLOWED", "items[%d].action", i)
 	case it.Action == nil && it.Question == "":
 		return it, 0, invalid("MISSING", "items[%d].question", i)
+	case kind == Form && len(it.Schema) == 0:
+		return it, 0, invalid("MISSING", "items[%d].response_schema_json", i)
+	case kind != Form && len(it.Schema) > 0:
+		return it, 0, invalid("NOT_ALLOWED", "items[%d].response_schema_json", i)
+	case kind != OpenURL && it.URL != "":
+		return it, 0, invalid("NOT_ALLOWED", "items[%d].url", i)
 	case it.Action != nil && len(it.Action.ArgsJSON) == 0:
 		// A person who is shown no arguments has nothing to decide about.
 		return it, 0, invalid("MISSING", "items[%d].action.args_json", i)
@@ -83,11 +95,42 @@ func askItem(kind Kind, it Item, i int) (Item, Class, error) {
 		}
 		it.Facts = drawFacts(*it.Action, class)
 	}
+	if kind == OpenURL {
+		var err error
+		if it.Facts, err = urlFacts(it.URL, i); err != nil {
+			return it, 0, err
+		}
+	}
 	if len(it.Options) == 0 {
 		it.Options = defaultOptions(kind)
 	}
 	it.Options = slices.Clone(it.Options) // the caller's stay as they were asked
-	return it, class, askOptions(kind, it.Options, i)
+	if err := askOptions(kind, it.Options, i); err != nil {
+		return it, class, err
+	}
+	return it, class, askMulti(kind, it, i)
+}
+
+// askMulti judges how many options may be chosen.
+func askMulti(kind Kind, it Item, i int) error {
+	if it.Min == 0 && it.Max == 0 {
+		return nil
+	}
+	picks := 0
+	for _, o := range it.Options {
+		if o.Kind == Pick {
+			picks++
+		}
+	}
+	switch {
+	case kind != Choose:
+		return invalid("NOT_ALLOWED", "items[%d].multi", i)
+	case it.Min < 1 || it.Min > it.Max:
+		return invalid("LIMIT", "items[%d].multi.min", i)
+	case int(it.Max) > picks:
+		return invalid("LIMIT", "items[%d].multi.max", i)
+	}
+	return nil
 }
 
 func defaultOptions(kind Kind) []Option {
@@ -99,6 +142,16 @@ func defaultOptions(kind Kind) []Option {
 		}
 	case Text:
 		return []Option{{ID: "answer", Label: "Answer", Kind: Respond, Text: TextRequired}}
+	case Form:
+		return []Option{
+			{ID: "submit", Label: "Send", Kind: Respond, Text: TextNone},
+			{ID: "decline", Label: "Decline", Kind: RejectOnce, Text: TextOptional},
+		}
+	case OpenURL:
+		return []Option{
+			{ID: "done", Label: "Done", Kind: Pick, Text: TextNone},
+			{ID: "cancel", Label: "Cancel", Kind: Cancel, Text: TextNone},
+		}
 	default:
 		return nil
 	}
@@ -112,7 +165,7 @@ func askOptions(kind Kind, options []Option, i int) error {
 		return invalid("TOO_FEW", "items[%d].options", i)
 	}
 	seen := map[string]bool{}
-	var allow, reject bool
+	var allow, reject, respond, lower bool
 	for j := range options {
 		o := &options[j]
 		if seen[o.ID] {
@@ -124,13 +177,40 @@ func askOptions(kind Kind, options []Option, i int) error {
 		}
 		allow = allow || o.Kind == AllowOnce
 		reject = reject || o.Kind == RejectOnce
-		if kind != ConfirmAction && o.Kind == AllowOnce {
+		respond = respond || o.Kind == Respond
+		lower = lower || o.Kind.Lowers()
+		if !fitting(kind, o.Kind) {
 			return invalid("NOT_ALLOWED", "items[%d].options[%d].kind", i, j)
 		}
+		if o.Prefill != "" && o.Text == TextNone {
+			return invalid("NOT_ALLOWED", "items[%d].options[%d].prefill", i, j)
+		}
+	}
+	if kind == Form && (!respond || !lower) {
+		return invalid("NEEDS_RESPOND_AND_REFUSE", "items[%d].options", i)
+	}
+	if kind == OpenURL && !lower {
+		return invalid("NEEDS_REFUSE", "items[%d].options", i)
 	}
 	// A person must always be able to refuse an action.
 	if kind == ConfirmAction && (!allow || !reject) {
 		return invalid("NEEDS_ALLOW_AND_REJECT", "items[%d].options", i)
 	}
 	return nil
+}
+
+// fitting reports whether an option of this kind makes sense in a question of
+// that kind: only an action can be allowed, only a form or text be answered in
+// the person's own words, and a page never carries more than done or not.
+func fitting(k Kind, o OptionKind) bool {
+	switch o {
+	case AllowOnce, Edit:
+		return k == ConfirmAction
+	case Pick:
+		return k != Form
+	case Respond:
+		return k != OpenURL
+	default:
+		return true
+	}
 }

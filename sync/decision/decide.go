@@ -65,6 +65,10 @@ type GiveAnswer struct {
 	Given, Needed Step
 	// GrantIDs names the grants an approval arms, one per item.
 	GrantIDs []string
+	// Misfit is what the caller found wrong with edited arguments or the content
+	// of a form, held against the schemas of the card in this revision; nil
+	// where nothing was.
+	Misfit error
 }
 
 // Expire closes it in silence.
@@ -212,6 +216,9 @@ func decideAnswer(s State, c GiveAnswer, now time.Time) ([]Event, Outcome, error
 	if err := fits(s, c.Answer.Items); err != nil {
 		return nil, 0, err
 	}
+	if c.Misfit != nil {
+		return nil, 0, c.Misfit
+	}
 	if s.Raises(c.Answer.Items) && c.View != c.WantView {
 		return nil, NeedsView, nil
 	}
@@ -225,41 +232,14 @@ func expired() Event {
 	return ClosedAs{To: Expired, Reason: "Nobody answered in time. Nothing was done."}
 }
 
-// fits: one answer per item, in order, one known option each, and a text where
-// the option wants one.
-func fits(s State, items []AnswerItem) error {
-	if len(items) != len(s.Items) {
-		return invalid("ITEMS_DIFFER", "items")
-	}
-	for i, a := range items {
-		if a.Item != s.Items[i].ID {
-			return invalid("ITEMS_DIFFER", "items[%d].item_id", i)
-		}
-		if len(a.Options) != 1 {
-			return invalid("ONE_OPTION", "items[%d].option_ids", i)
-		}
-		o, ok := s.Items[i].Option(a.Options[0])
-		if !ok {
-			return invalid("UNKNOWN_OPTION", "items[%d].option_ids[0]", i)
-		}
-		if o.Text == TextRequired && a.Text == "" {
-			return invalid("MISSING", "items[%d].text", i)
-		}
-		if o.Text == TextNone && a.Text != "" {
-			return invalid("NOT_ALLOWED", "items[%d].text", i)
-		}
-	}
-	return nil
-}
-
 func grants(s State, c GiveAnswer, now time.Time) []Grant {
 	var out []Grant
 	for i, a := range c.Answer.Items {
-		act := s.Items[i].Action
-		if act == nil || !s.chose(a, AllowOnce) || s.Kind.OfServer() {
+		digest, ok := s.permitted(a)
+		if !ok || s.Kind.OfServer() {
 			continue // what a question of the server allows is settled at once
 		}
-		out = append(out, Grant{ID: c.GrantIDs[i], Item: a.Item, Digest: act.Digest, State: Armed, ExpireTime: now.Add(LifeOf(s.Class))})
+		out = append(out, Grant{ID: c.GrantIDs[i], Item: a.Item, Digest: digest, State: Armed, ExpireTime: now.Add(LifeOf(s.Class))})
 	}
 	return out
 }
@@ -291,7 +271,7 @@ func SameAnswer(a, b []AnswerItem) bool {
 		xo, yo := slices.Clone(x.Options), slices.Clone(y.Options)
 		slices.Sort(xo)
 		slices.Sort(yo)
-		return x.Item == y.Item && x.Text == y.Text && slices.Equal(xo, yo)
+		return x.Item == y.Item && x.Text == y.Text && slices.Equal(xo, yo) && x.Edited == y.Edited && x.ContentDigest == y.ContentDigest
 	})
 }
 

@@ -22,7 +22,13 @@
 // The server asks too ([AskByServer]), about what only a person can settle; such
 // a question has fixed exits and no deadline.
 //
+// A person allows an action as it was asked or, where an option of kind Edit is
+// there, with other arguments ([Edited]). To ignore or cancel a question lets
+// nothing happen and is no denial. Forms are drawn from the subset of JSON Schema
+// that [ReadForm] reads; whether arguments and forms satisfy their schemas is
+// told by the caller, since that takes a library and time.
+//
 // An answer that allows arms one grant per allowed item: a single-use
-// permission for exactly the digest that was shown, 24 hours long, one hour
+// permission for exactly the digest that was shown or edited, 24 hours long, one hour
 // from class 4 up.
 package decision

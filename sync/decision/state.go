@@ -39,6 +39,8 @@ const (
 	ConfirmAction Kind = 1
 	Choose        Kind = 2
 	Text          Kind = 3
+	Form          Kind = 4
+	OpenURL       Kind = 5
 	ReviewResult  Kind = 16
 	// ResolveUncertain: was this effect done? About names it.
 	ResolveUncertain Kind = 17
@@ -53,6 +55,10 @@ func (k Kind) String() string {
 		return "CHOOSE"
 	case Text:
 		return "TEXT"
+	case Form:
+		return "FORM"
+	case OpenURL:
+		return "OPEN_URL"
 	case ReviewResult:
 		return "REVIEW_RESULT"
 	case ResolveUncertain:
@@ -74,11 +80,17 @@ const (
 	RejectOnce OptionKind = 2
 	Pick       OptionKind = 3
 	Respond    OptionKind = 4
+	// Edit allows the action with the arguments that come with the answer.
+	Edit OptionKind = 5
+	// Ignore goes on without an answer, Cancel dismisses the question. Neither
+	// allows anything, and neither is a denial.
+	Ignore OptionKind = 6
+	Cancel OptionKind = 7
 )
 
 // String is the word that enters the asked digest, so it never changes.
 func (k OptionKind) String() string {
-	names := [...]string{"", "ALLOW_ONCE", "REJECT_ONCE", "CHOOSE", "RESPOND"}
+	names := [...]string{"", "ALLOW_ONCE", "REJECT_ONCE", "CHOOSE", "RESPOND", "EDIT", "IGNORE", "CANCEL"}
 	if int(k) < len(names) {
 		return names[k]
 	}
@@ -101,7 +113,12 @@ type Option struct {
 	Label string
 	Kind  OptionKind
 	Text  TextRule
+	// Prefill is where the text starts; the agent's words, not the person's.
+	Prefill string
 }
+
+// Lowers reports whether choosing such an option lets nothing happen.
+func (k OptionKind) Lowers() bool { return k == RejectOnce || k == Ignore || k == Cancel }
 
 // Class is how much harm an action can do, 0 to 4.
 type Class uint8
@@ -129,12 +146,18 @@ type Action struct {
 	// Class is the agent's word; nil counts as Outward.
 	Class  *Class
 	Digest Digest
+	// ArgsSchema is the JSON Schema that edited arguments have to satisfy, as
+	// the bytes that came in; empty where any object will do.
+	ArgsSchema []byte
 }
 
 // Fact is a label and a value that the server drew from an action.
 type Fact struct {
 	Label string
 	Value string
+	// Marked: characters nobody can see, or that look like others, were made
+	// visible in it.
+	Marked bool
 }
 
 // Item is one question of a decision.
@@ -144,6 +167,15 @@ type Item struct {
 	Action   *Action
 	Options  []Option
 	Facts    []Fact
+	// Header is a word or two above the question.
+	Header string
+	// Schema is the JSON Schema of a form's content, as the bytes that came in.
+	Schema []byte
+	// URL is the page of an OPEN_URL question.
+	URL string
+	// Min and Max are how many options of kind Pick may be chosen; zero is
+	// exactly one option.
+	Min, Max uint32
 }
 
 // Option finds one by id.
@@ -164,11 +196,30 @@ const (
 	StopTask  OnExpiry = 2
 )
 
+// Join says how the answers to several items belong together.
+type Join uint8
+
+// Joins, as on the wire and on disk.
+const (
+	// PerItem: each item stands by itself.
+	PerItem Join = 1
+	// AllItems: all actions are allowed or none is.
+	AllItems Join = 2
+)
+
 // AnswerItem answers one item.
 type AnswerItem struct {
 	Item    string
 	Options []string
 	Text    string
+	// EditedArgs are the whole arguments as the person wants them, as the bytes
+	// that came in; Edited is the digest of the action with them.
+	EditedArgs []byte
+	Edited     Digest
+	// Content is a filled-in form as the bytes that came in; ContentDigest is
+	// that of its canonical form.
+	Content       []byte
+	ContentDigest Digest
 }
 
 // Surface is where a person answered.
@@ -238,6 +289,7 @@ type State struct {
 	Items        []Item
 	Asked        Digest
 	Class        Class
+	Join         Join
 	// ExpireTime is zero where the question never ends by itself.
 	ExpireTime time.Time
 	OnExpiry   OnExpiry
@@ -278,13 +330,36 @@ func (s State) Late(now time.Time) bool {
 
 // Allows reports whether any of the chosen options permits an action.
 func (s State) Allows(items []AnswerItem) bool {
-	return slices.ContainsFunc(items, func(a AnswerItem) bool { return s.chose(a, AllowOnce) })
+	return slices.ContainsFunc(items, s.allows)
 }
 
-// Raises reports whether an answer does anything but refuse: only refusing
-// lowers risk.
+func (s State) allows(a AnswerItem) bool { return s.chose(a, AllowOnce) || s.chose(a, Edit) }
+
+// Raises reports whether an answer does anything but refuse or dismiss: only
+// that lowers risk.
 func (s State) Raises(items []AnswerItem) bool {
-	return slices.ContainsFunc(items, func(a AnswerItem) bool { return !s.chose(a, RejectOnce) })
+	return !s.all(items, func(o Option) bool { return o.Kind.Lowers() })
+}
+
+// Refuses reports whether an answer says no to any item.
+func (s State) Refuses(items []AnswerItem) bool {
+	return slices.ContainsFunc(items, func(a AnswerItem) bool { return s.chose(a, RejectOnce) })
+}
+
+// all reports whether every item was answered with known options that are so.
+func (s State) all(items []AnswerItem, so func(Option) bool) bool {
+	for _, a := range items {
+		n := slices.IndexFunc(s.Items, func(i Item) bool { return i.ID == a.Item })
+		if n < 0 || len(a.Options) == 0 {
+			return false
+		}
+		for _, id := range a.Options {
+			if o, ok := s.Items[n].Option(id); !ok || !so(o) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // Denied returns the digests that an answer refused: of the action where there

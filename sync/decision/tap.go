@@ -10,21 +10,25 @@ const (
 )
 
 // TapAnswer is the one answer that a verb stands for, if the question has
-// exactly one: a single item with one way to say yes and one to say no,
-// neither of which asks for words.
+// exactly one: a single item with one way to say yes and one to say no, neither
+// of which asks for words. An option to edit beside them is for the card.
 func TapAnswer(s State, v Verb) ([]AnswerItem, bool) {
-	if len(s.Items) != 1 || len(s.Items[0].Options) != 2 {
+	if len(s.Items) != 1 || s.Kind == OpenURL || s.Items[0].Max > 0 {
 		return nil, false
 	}
 	var yes, no string
 	for _, o := range s.Items[0].Options {
 		switch {
+		case o.Kind == Edit:
+			// A button cannot write; the card has it.
 		case o.Text == TextRequired:
 			return nil, false
-		case o.Kind == RejectOnce:
+		case o.Kind == RejectOnce && no == "":
 			no = o.ID
-		case o.Kind == AllowOnce, o.Kind == Pick:
+		case (o.Kind == AllowOnce || o.Kind == Pick) && yes == "":
 			yes = o.ID
+		default:
+			return nil, false
 		}
 	}
 	if yes == "" || no == "" {

@@ -70,6 +70,9 @@ type AskedItem struct {
 	Options []Option
 	// ResponseSchema is the raw JSON Schema of a form, empty if there is none.
 	ResponseSchema []byte
+	// URL is the page to open, empty if there is none. It is hashed as the last
+	// line of the question.
+	URL string
 }
 
 type askedItemDocument struct {
@@ -93,7 +96,8 @@ type askedDocument struct {
 //	           "response_schema":{…}|null}],
 //	 "kind":…}
 //
-// All members are always there. Items and options keep the order in which they
+// All members are always there. Where a page is to be opened, the question is
+// hashed with a line feed and the page's address behind it. Items and options keep the order in which they
 // are shown, since order is part of what a person sees. Errors are
 // [*InputError] with the field as items[0].options[1].id.
 func AskedDigest(kind string, items []AskedItem) (Digest, error) {
@@ -131,6 +135,13 @@ func askedItem(item AskedItem, seen map[string]bool) (askedItemDocument, error) 
 		}
 		out.Question = &item.Question
 	}
+	if item.URL != "" {
+		if err := checkURL(item); err != nil {
+			return out, inField("url", err)
+		}
+		asked := item.Question + "\n" + item.URL
+		out.Question = &asked
+	}
 	chosen := map[string]bool{}
 	for i, option := range item.Options {
 		if err := checkUnique(option.ID, chosen); err != nil {
@@ -146,6 +157,19 @@ func askedItem(item AskedItem, seen map[string]bool) (askedItemDocument, error) 
 		return out, inField("response_schema", err)
 	}
 	return out, nil
+}
+
+// checkURL refuses an address that would not be one last line.
+func checkURL(item AskedItem) error {
+	if !item.Action.IsZero() {
+		return &InputError{Reason: ReasonExclusive}
+	}
+	for _, r := range item.URL {
+		if r <= ' ' || r > '~' {
+			return &InputError{Reason: ReasonSyntax}
+		}
+	}
+	return nil
 }
 
 // ObjectDigest is SHA-256 of the canonical JSON of an object that stands for

@@ -106,6 +106,11 @@ const (
 	DecisionKind_DECISION_KIND_CHOOSE DecisionKind = 2
 	// What should be written?
 	DecisionKind_DECISION_KIND_TEXT DecisionKind = 3
+	// Please fill in this form. Secrets are refused in it: see OPEN_URL.
+	DecisionKind_DECISION_KIND_FORM DecisionKind = 4
+	// Please open this page and say when you are done. What happens there is
+	// between the person and the page: an answer never permits anything.
+	DecisionKind_DECISION_KIND_OPEN_URL DecisionKind = 5
 	// From the server: is this result what you wanted? Options accept and
 	// send_back; sending back takes a text.
 	DecisionKind_DECISION_KIND_REVIEW_RESULT DecisionKind = 16
@@ -121,6 +126,8 @@ var (
 		1:  "DECISION_KIND_CONFIRM_ACTION",
 		2:  "DECISION_KIND_CHOOSE",
 		3:  "DECISION_KIND_TEXT",
+		4:  "DECISION_KIND_FORM",
+		5:  "DECISION_KIND_OPEN_URL",
 		16: "DECISION_KIND_REVIEW_RESULT",
 		17: "DECISION_KIND_RESOLVE_UNCERTAIN",
 	}
@@ -129,6 +136,8 @@ var (
 		"DECISION_KIND_CONFIRM_ACTION":    1,
 		"DECISION_KIND_CHOOSE":            2,
 		"DECISION_KIND_TEXT":              3,
+		"DECISION_KIND_FORM":              4,
+		"DECISION_KIND_OPEN_URL":          5,
 		"DECISION_KIND_REVIEW_RESULT":     16,
 		"DECISION_KIND_RESOLVE_UNCERTAIN": 17,
 	}
@@ -175,6 +184,13 @@ const (
 	OptionKind_OPTION_KIND_CHOOSE OptionKind = 3
 	// A free answer.
 	OptionKind_OPTION_KIND_RESPOND OptionKind = 4
+	// Arms a grant for the action with the arguments that come with the answer,
+	// in place of the agent's. CONFIRM_ACTION only.
+	OptionKind_OPTION_KIND_EDIT OptionKind = 5
+	// Goes on without an answer. Arms nothing, and is no denial.
+	OptionKind_OPTION_KIND_IGNORE OptionKind = 6
+	// Dismisses the question. Arms nothing, and is no denial.
+	OptionKind_OPTION_KIND_CANCEL OptionKind = 7
 )
 
 // Enum value maps for OptionKind.
@@ -185,6 +201,9 @@ var (
 		2: "OPTION_KIND_REJECT_ONCE",
 		3: "OPTION_KIND_CHOOSE",
 		4: "OPTION_KIND_RESPOND",
+		5: "OPTION_KIND_EDIT",
+		6: "OPTION_KIND_IGNORE",
+		7: "OPTION_KIND_CANCEL",
 	}
 	OptionKind_value = map[string]int32{
 		"OPTION_KIND_UNSPECIFIED": 0,
@@ -192,6 +211,9 @@ var (
 		"OPTION_KIND_REJECT_ONCE": 2,
 		"OPTION_KIND_CHOOSE":      3,
 		"OPTION_KIND_RESPOND":     4,
+		"OPTION_KIND_EDIT":        5,
+		"OPTION_KIND_IGNORE":      6,
+		"OPTION_KIND_CANCEL":      7,
 	}
 )
 
@@ -345,6 +367,129 @@ func (EffectClass) EnumDescriptor() ([]byte, []int) {
 	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{4}
 }
 
+// FieldType is what one field of a form holds.
+type FieldType int32
+
+const (
+	// Never sent.
+	FieldType_FIELD_TYPE_UNSPECIFIED FieldType = 0
+	// A text.
+	FieldType_FIELD_TYPE_STRING FieldType = 1
+	// A number.
+	FieldType_FIELD_TYPE_NUMBER FieldType = 2
+	// A whole number.
+	FieldType_FIELD_TYPE_INTEGER FieldType = 3
+	// Yes or no.
+	FieldType_FIELD_TYPE_BOOLEAN FieldType = 4
+	// One of the choices, a JSON string.
+	FieldType_FIELD_TYPE_CHOICE FieldType = 5
+	// Several of the choices, a JSON array of strings.
+	FieldType_FIELD_TYPE_CHOICES FieldType = 6
+)
+
+// Enum value maps for FieldType.
+var (
+	FieldType_name = map[int32]string{
+		0: "FIELD_TYPE_UNSPECIFIED",
+		1: "FIELD_TYPE_STRING",
+		2: "FIELD_TYPE_NUMBER",
+		3: "FIELD_TYPE_INTEGER",
+		4: "FIELD_TYPE_BOOLEAN",
+		5: "FIELD_TYPE_CHOICE",
+		6: "FIELD_TYPE_CHOICES",
+	}
+	FieldType_value = map[string]int32{
+		"FIELD_TYPE_UNSPECIFIED": 0,
+		"FIELD_TYPE_STRING":      1,
+		"FIELD_TYPE_NUMBER":      2,
+		"FIELD_TYPE_INTEGER":     3,
+		"FIELD_TYPE_BOOLEAN":     4,
+		"FIELD_TYPE_CHOICE":      5,
+		"FIELD_TYPE_CHOICES":     6,
+	}
+)
+
+func (x FieldType) Enum() *FieldType {
+	p := new(FieldType)
+	*p = x
+	return p
+}
+
+func (x FieldType) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (FieldType) Descriptor() protoreflect.EnumDescriptor {
+	return file_beckon_v1_decision_proto_enumTypes[5].Descriptor()
+}
+
+func (FieldType) Type() protoreflect.EnumType {
+	return &file_beckon_v1_decision_proto_enumTypes[5]
+}
+
+func (x FieldType) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use FieldType.Descriptor instead.
+func (FieldType) EnumDescriptor() ([]byte, []int) {
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{5}
+}
+
+// DecisionJoin says how the answers to several items belong together.
+type DecisionJoin int32
+
+const (
+	// Read as PER_ITEM.
+	DecisionJoin_DECISION_JOIN_UNSPECIFIED DecisionJoin = 0
+	// Each item stands by itself.
+	DecisionJoin_DECISION_JOIN_PER_ITEM DecisionJoin = 1
+	// All actions are allowed or none is: any other answer is refused
+	// (INVALID_ARGUMENT, ALL_OR_NONE).
+	DecisionJoin_DECISION_JOIN_ALL_ITEMS DecisionJoin = 2
+)
+
+// Enum value maps for DecisionJoin.
+var (
+	DecisionJoin_name = map[int32]string{
+		0: "DECISION_JOIN_UNSPECIFIED",
+		1: "DECISION_JOIN_PER_ITEM",
+		2: "DECISION_JOIN_ALL_ITEMS",
+	}
+	DecisionJoin_value = map[string]int32{
+		"DECISION_JOIN_UNSPECIFIED": 0,
+		"DECISION_JOIN_PER_ITEM":    1,
+		"DECISION_JOIN_ALL_ITEMS":   2,
+	}
+)
+
+func (x DecisionJoin) Enum() *DecisionJoin {
+	p := new(DecisionJoin)
+	*p = x
+	return p
+}
+
+func (x DecisionJoin) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (DecisionJoin) Descriptor() protoreflect.EnumDescriptor {
+	return file_beckon_v1_decision_proto_enumTypes[6].Descriptor()
+}
+
+func (DecisionJoin) Type() protoreflect.EnumType {
+	return &file_beckon_v1_decision_proto_enumTypes[6]
+}
+
+func (x DecisionJoin) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use DecisionJoin.Descriptor instead.
+func (DecisionJoin) EnumDescriptor() ([]byte, []int) {
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{6}
+}
+
 // OnExpiry says what silence does.
 type OnExpiry int32
 
@@ -382,11 +527,11 @@ func (x OnExpiry) String() string {
 }
 
 func (OnExpiry) Descriptor() protoreflect.EnumDescriptor {
-	return file_beckon_v1_decision_proto_enumTypes[5].Descriptor()
+	return file_beckon_v1_decision_proto_enumTypes[7].Descriptor()
 }
 
 func (OnExpiry) Type() protoreflect.EnumType {
-	return &file_beckon_v1_decision_proto_enumTypes[5]
+	return &file_beckon_v1_decision_proto_enumTypes[7]
 }
 
 func (x OnExpiry) Number() protoreflect.EnumNumber {
@@ -395,7 +540,7 @@ func (x OnExpiry) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use OnExpiry.Descriptor instead.
 func (OnExpiry) EnumDescriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{5}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{7}
 }
 
 // Surface is where a person answered.
@@ -439,11 +584,11 @@ func (x Surface) String() string {
 }
 
 func (Surface) Descriptor() protoreflect.EnumDescriptor {
-	return file_beckon_v1_decision_proto_enumTypes[6].Descriptor()
+	return file_beckon_v1_decision_proto_enumTypes[8].Descriptor()
 }
 
 func (Surface) Type() protoreflect.EnumType {
-	return &file_beckon_v1_decision_proto_enumTypes[6]
+	return &file_beckon_v1_decision_proto_enumTypes[8]
 }
 
 func (x Surface) Number() protoreflect.EnumNumber {
@@ -452,7 +597,7 @@ func (x Surface) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Surface.Descriptor instead.
 func (Surface) EnumDescriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{6}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{8}
 }
 
 // GrantState is the life of a single-use permission.
@@ -500,11 +645,11 @@ func (x GrantState) String() string {
 }
 
 func (GrantState) Descriptor() protoreflect.EnumDescriptor {
-	return file_beckon_v1_decision_proto_enumTypes[7].Descriptor()
+	return file_beckon_v1_decision_proto_enumTypes[9].Descriptor()
 }
 
 func (GrantState) Type() protoreflect.EnumType {
-	return &file_beckon_v1_decision_proto_enumTypes[7]
+	return &file_beckon_v1_decision_proto_enumTypes[9]
 }
 
 func (x GrantState) Number() protoreflect.EnumNumber {
@@ -513,7 +658,7 @@ func (x GrantState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GrantState.Descriptor instead.
 func (GrantState) EnumDescriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{7}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{9}
 }
 
 // AnswerOutcome says what an answer met.
@@ -577,11 +722,11 @@ func (x AnswerOutcome) String() string {
 }
 
 func (AnswerOutcome) Descriptor() protoreflect.EnumDescriptor {
-	return file_beckon_v1_decision_proto_enumTypes[8].Descriptor()
+	return file_beckon_v1_decision_proto_enumTypes[10].Descriptor()
 }
 
 func (AnswerOutcome) Type() protoreflect.EnumType {
-	return &file_beckon_v1_decision_proto_enumTypes[8]
+	return &file_beckon_v1_decision_proto_enumTypes[10]
 }
 
 func (x AnswerOutcome) Number() protoreflect.EnumNumber {
@@ -590,7 +735,7 @@ func (x AnswerOutcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use AnswerOutcome.Descriptor instead.
 func (AnswerOutcome) EnumDescriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{8}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{10}
 }
 
 // Step is how strongly a person has to be present.
@@ -643,11 +788,11 @@ func (x Step) String() string {
 }
 
 func (Step) Descriptor() protoreflect.EnumDescriptor {
-	return file_beckon_v1_decision_proto_enumTypes[9].Descriptor()
+	return file_beckon_v1_decision_proto_enumTypes[11].Descriptor()
 }
 
 func (Step) Type() protoreflect.EnumType {
-	return &file_beckon_v1_decision_proto_enumTypes[9]
+	return &file_beckon_v1_decision_proto_enumTypes[11]
 }
 
 func (x Step) Number() protoreflect.EnumNumber {
@@ -656,7 +801,7 @@ func (x Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Step.Descriptor instead.
 func (Step) EnumDescriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{9}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{11}
 }
 
 // WithdrawReason says why a question is taken back.
@@ -696,11 +841,11 @@ func (x WithdrawReason) String() string {
 }
 
 func (WithdrawReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_beckon_v1_decision_proto_enumTypes[10].Descriptor()
+	return file_beckon_v1_decision_proto_enumTypes[12].Descriptor()
 }
 
 func (WithdrawReason) Type() protoreflect.EnumType {
-	return &file_beckon_v1_decision_proto_enumTypes[10]
+	return &file_beckon_v1_decision_proto_enumTypes[12]
 }
 
 func (x WithdrawReason) Number() protoreflect.EnumNumber {
@@ -709,7 +854,7 @@ func (x WithdrawReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WithdrawReason.Descriptor instead.
 func (WithdrawReason) EnumDescriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{10}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{12}
 }
 
 // RevokeOutcome says what a RevokeGrant met.
@@ -753,11 +898,11 @@ func (x RevokeOutcome) String() string {
 }
 
 func (RevokeOutcome) Descriptor() protoreflect.EnumDescriptor {
-	return file_beckon_v1_decision_proto_enumTypes[11].Descriptor()
+	return file_beckon_v1_decision_proto_enumTypes[13].Descriptor()
 }
 
 func (RevokeOutcome) Type() protoreflect.EnumType {
-	return &file_beckon_v1_decision_proto_enumTypes[11]
+	return &file_beckon_v1_decision_proto_enumTypes[13]
 }
 
 func (x RevokeOutcome) Number() protoreflect.EnumNumber {
@@ -766,7 +911,7 @@ func (x RevokeOutcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RevokeOutcome.Descriptor instead.
 func (RevokeOutcome) EnumDescriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{11}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{13}
 }
 
 // Option is one way to answer an item.
@@ -779,7 +924,10 @@ type Option struct {
 	// What choosing it means.
 	Kind OptionKind `protobuf:"varint,3,opt,name=kind,proto3,enum=beckon.v1.OptionKind" json:"kind,omitempty"`
 	// Whether a text goes with it.
-	Text          TextRule `protobuf:"varint,4,opt,name=text,proto3,enum=beckon.v1.TextRule" json:"text,omitempty"`
+	Text TextRule `protobuf:"varint,4,opt,name=text,proto3,enum=beckon.v1.TextRule" json:"text,omitempty"`
+	// Where the text starts, for the person to change; at most 4,096 bytes. The
+	// agent's words until the person sends them.
+	Prefill       string `protobuf:"bytes,5,opt,name=prefill,proto3" json:"prefill,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -842,6 +990,13 @@ func (x *Option) GetText() TextRule {
 	return TextRule_TEXT_RULE_UNSPECIFIED
 }
 
+func (x *Option) GetPrefill() string {
+	if x != nil {
+		return x.Prefill
+	}
+	return ""
+}
+
 // Action is what the agent wants to do to the outside world.
 type Action struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -859,9 +1014,13 @@ type Action struct {
 	// How much harm it can do, as the agent sees it.
 	EffectClass EffectClass `protobuf:"varint,6,opt,name=effect_class,json=effectClass,proto3,enum=beckon.v1.EffectClass" json:"effect_class,omitempty"`
 	// SHA-256 over the canonical action. Set by the server.
-	ActionDigest  []byte `protobuf:"bytes,7,opt,name=action_digest,json=actionDigest,proto3" json:"action_digest,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	ActionDigest []byte `protobuf:"bytes,7,opt,name=action_digest,json=actionDigest,proto3" json:"action_digest,omitempty"`
+	// What edited arguments have to satisfy: JSON Schema 2020-12 as raw bytes, at
+	// most 16,384. References stay inside of it and never go in a circle; $id,
+	// $anchor and $dynamicRef are refused. Without it any object will do.
+	ArgsSchemaJson []byte `protobuf:"bytes,8,opt,name=args_schema_json,json=argsSchemaJson,proto3" json:"args_schema_json,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Action) Reset() {
@@ -943,6 +1102,13 @@ func (x *Action) GetActionDigest() []byte {
 	return nil
 }
 
+func (x *Action) GetArgsSchemaJson() []byte {
+	if x != nil {
+		return x.ArgsSchemaJson
+	}
+	return nil
+}
+
 // Fact is a label and a value drawn by the server from the action, never from
 // the agent's prose.
 type Fact struct {
@@ -950,7 +1116,10 @@ type Fact struct {
 	// What it is.
 	Label string `protobuf:"bytes,1,opt,name=label,proto3" json:"label,omitempty"`
 	// Its value, whole.
-	Value         string `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	Value string `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	// Hidden characters, or letters that look like others, were made visible in
+	// it, as [U+202E]. Show it as suspicious.
+	Marked        bool `protobuf:"varint,3,opt,name=marked,proto3" json:"marked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -999,6 +1168,289 @@ func (x *Fact) GetValue() string {
 	return ""
 }
 
+func (x *Fact) GetMarked() bool {
+	if x != nil {
+		return x.Marked
+	}
+	return false
+}
+
+// FormField is one line of a form. Bounds stand in the schema and are checked
+// by the server.
+type FormField struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the member in the content.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The agent's title; empty where the name will do.
+	Title string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
+	// The agent's words about it.
+	Description string `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
+	// What it holds.
+	Type FieldType `protobuf:"varint,4,opt,name=type,proto3,enum=beckon.v1.FieldType" json:"type,omitempty"`
+	// It has to be filled in.
+	Required bool `protobuf:"varint,5,opt,name=required,proto3" json:"required,omitempty"`
+	// email, uri, date or date-time; empty for plain text.
+	Format string `protobuf:"bytes,6,opt,name=format,proto3" json:"format,omitempty"`
+	// The JSON value it starts with; empty for none.
+	DefaultJson []byte `protobuf:"bytes,7,opt,name=default_json,json=defaultJson,proto3" json:"default_json,omitempty"`
+	// What can be chosen.
+	Choices       []*FormChoice `protobuf:"bytes,8,rep,name=choices,proto3" json:"choices,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FormField) Reset() {
+	*x = FormField{}
+	mi := &file_beckon_v1_decision_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FormField) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FormField) ProtoMessage() {}
+
+func (x *FormField) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_decision_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FormField.ProtoReflect.Descriptor instead.
+func (*FormField) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *FormField) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *FormField) GetTitle() string {
+	if x != nil {
+		return x.Title
+	}
+	return ""
+}
+
+func (x *FormField) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+func (x *FormField) GetType() FieldType {
+	if x != nil {
+		return x.Type
+	}
+	return FieldType_FIELD_TYPE_UNSPECIFIED
+}
+
+func (x *FormField) GetRequired() bool {
+	if x != nil {
+		return x.Required
+	}
+	return false
+}
+
+func (x *FormField) GetFormat() string {
+	if x != nil {
+		return x.Format
+	}
+	return ""
+}
+
+func (x *FormField) GetDefaultJson() []byte {
+	if x != nil {
+		return x.DefaultJson
+	}
+	return nil
+}
+
+func (x *FormField) GetChoices() []*FormChoice {
+	if x != nil {
+		return x.Choices
+	}
+	return nil
+}
+
+// FormChoice is one value of a field with choices.
+type FormChoice struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The value.
+	Value string `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
+	// How it reads; the agent's words.
+	Label         string `protobuf:"bytes,2,opt,name=label,proto3" json:"label,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FormChoice) Reset() {
+	*x = FormChoice{}
+	mi := &file_beckon_v1_decision_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FormChoice) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FormChoice) ProtoMessage() {}
+
+func (x *FormChoice) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_decision_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FormChoice.ProtoReflect.Descriptor instead.
+func (*FormChoice) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *FormChoice) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (x *FormChoice) GetLabel() string {
+	if x != nil {
+		return x.Label
+	}
+	return ""
+}
+
+// Form is a response schema as every client can draw it. Set by the server.
+type Form struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required fields first, each group in the order of its names.
+	Fields []*FormField `protobuf:"bytes,1,rep,name=fields,proto3" json:"fields,omitempty"`
+	// The schema is more than a flat object of plain fields: only a web form can
+	// draw it, and fields is empty. A client that cannot sends the person to one.
+	WebOnly       bool `protobuf:"varint,2,opt,name=web_only,json=webOnly,proto3" json:"web_only,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Form) Reset() {
+	*x = Form{}
+	mi := &file_beckon_v1_decision_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Form) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Form) ProtoMessage() {}
+
+func (x *Form) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_decision_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Form.ProtoReflect.Descriptor instead.
+func (*Form) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Form) GetFields() []*FormField {
+	if x != nil {
+		return x.Fields
+	}
+	return nil
+}
+
+func (x *Form) GetWebOnly() bool {
+	if x != nil {
+		return x.WebOnly
+	}
+	return false
+}
+
+// MultiChoice says how many options may be chosen together.
+type MultiChoice struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At least, 1 or more.
+	Min uint32 `protobuf:"varint,1,opt,name=min,proto3" json:"min,omitempty"`
+	// At most, not below min.
+	Max           uint32 `protobuf:"varint,2,opt,name=max,proto3" json:"max,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MultiChoice) Reset() {
+	*x = MultiChoice{}
+	mi := &file_beckon_v1_decision_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MultiChoice) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MultiChoice) ProtoMessage() {}
+
+func (x *MultiChoice) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_decision_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MultiChoice.ProtoReflect.Descriptor instead.
+func (*MultiChoice) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *MultiChoice) GetMin() uint32 {
+	if x != nil {
+		return x.Min
+	}
+	return 0
+}
+
+func (x *MultiChoice) GetMax() uint32 {
+	if x != nil {
+		return x.Max
+	}
+	return 0
+}
+
 // DecisionItem is one question of a decision.
 type DecisionItem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1009,17 +1461,32 @@ type DecisionItem struct {
 	// The action to confirm; required for CONFIRM_ACTION, refused elsewhere.
 	Action *Action `protobuf:"bytes,3,opt,name=action,proto3" json:"action,omitempty"`
 	// Ways to answer, at most 8. Left out, CONFIRM_ACTION gets approve and
-	// deny, TEXT gets one free answer; CHOOSE needs at least two.
+	// deny, TEXT gets one free answer, FORM submit and decline, OPEN_URL done
+	// and cancel; CHOOSE needs at least two.
 	Options []*Option `protobuf:"bytes,4,rep,name=options,proto3" json:"options,omitempty"`
 	// Facts drawn by the server. Set by the server.
-	Facts         []*Fact `protobuf:"bytes,5,rep,name=facts,proto3" json:"facts,omitempty"`
+	Facts []*Fact `protobuf:"bytes,5,rep,name=facts,proto3" json:"facts,omitempty"`
+	// A word or two above the question; at most 40 characters.
+	Header string `protobuf:"bytes,6,opt,name=header,proto3" json:"header,omitempty"`
+	// Required for FORM, refused elsewhere: what its content has to satisfy, as
+	// args_schema_json. A field that asks for a secret (format password,
+	// writeOnly, or named like one) is refused, SECRET: use OPEN_URL.
+	ResponseSchemaJson []byte `protobuf:"bytes,7,opt,name=response_schema_json,json=responseSchemaJson,proto3" json:"response_schema_json,omitempty"`
+	// Required for OPEN_URL, refused elsewhere: an https address in ASCII, without
+	// user name or password; at most 2,048 bytes. Its host is shown as a fact.
+	Url string `protobuf:"bytes,8,opt,name=url,proto3" json:"url,omitempty"`
+	// For CHOOSE: how many options of kind CHOOSE go together. Left out, exactly
+	// one option is chosen; one of another kind always stands alone.
+	Multi *MultiChoice `protobuf:"bytes,9,opt,name=multi,proto3" json:"multi,omitempty"`
+	// The response schema as fields. Set by the server.
+	Form          *Form `protobuf:"bytes,10,opt,name=form,proto3" json:"form,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DecisionItem) Reset() {
 	*x = DecisionItem{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[3]
+	mi := &file_beckon_v1_decision_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1031,7 +1498,7 @@ func (x *DecisionItem) String() string {
 func (*DecisionItem) ProtoMessage() {}
 
 func (x *DecisionItem) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[3]
+	mi := &file_beckon_v1_decision_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1044,7 +1511,7 @@ func (x *DecisionItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecisionItem.ProtoReflect.Descriptor instead.
 func (*DecisionItem) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{3}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *DecisionItem) GetId() string {
@@ -1082,22 +1549,66 @@ func (x *DecisionItem) GetFacts() []*Fact {
 	return nil
 }
 
+func (x *DecisionItem) GetHeader() string {
+	if x != nil {
+		return x.Header
+	}
+	return ""
+}
+
+func (x *DecisionItem) GetResponseSchemaJson() []byte {
+	if x != nil {
+		return x.ResponseSchemaJson
+	}
+	return nil
+}
+
+func (x *DecisionItem) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+func (x *DecisionItem) GetMulti() *MultiChoice {
+	if x != nil {
+		return x.Multi
+	}
+	return nil
+}
+
+func (x *DecisionItem) GetForm() *Form {
+	if x != nil {
+		return x.Form
+	}
+	return nil
+}
+
 // AnswerItem answers one item.
 type AnswerItem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The item.
 	ItemId string `protobuf:"bytes,1,opt,name=item_id,json=itemId,proto3" json:"item_id,omitempty"`
-	// The options chosen; exactly one in this version.
+	// The options chosen; exactly one unless the item has a multi.
 	OptionIds []string `protobuf:"bytes,2,rep,name=option_ids,json=optionIds,proto3" json:"option_ids,omitempty"`
 	// The text, where the option takes one; at most 4,096 bytes.
-	Text          string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	Text string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	// With an option of kind EDIT, and only then: the whole arguments as the
+	// person wants them, one JSON object as raw bytes, I-JSON.
+	EditedArgsJson []byte `protobuf:"bytes,4,opt,name=edited_args_json,json=editedArgsJson,proto3" json:"edited_args_json,omitempty"`
+	// With the RESPOND option of a FORM, and only then: what was filled in, one
+	// JSON object as raw bytes, I-JSON, at most 32,768.
+	ContentJson []byte `protobuf:"bytes,5,opt,name=content_json,json=contentJson,proto3" json:"content_json,omitempty"`
+	// Digest of the action with the edited arguments, which is what the grant is
+	// for. Set by the server.
+	EditedDigest  []byte `protobuf:"bytes,6,opt,name=edited_digest,json=editedDigest,proto3" json:"edited_digest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AnswerItem) Reset() {
 	*x = AnswerItem{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[4]
+	mi := &file_beckon_v1_decision_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1109,7 +1620,7 @@ func (x *AnswerItem) String() string {
 func (*AnswerItem) ProtoMessage() {}
 
 func (x *AnswerItem) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[4]
+	mi := &file_beckon_v1_decision_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1122,7 +1633,7 @@ func (x *AnswerItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerItem.ProtoReflect.Descriptor instead.
 func (*AnswerItem) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{4}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *AnswerItem) GetItemId() string {
@@ -1144,6 +1655,27 @@ func (x *AnswerItem) GetText() string {
 		return x.Text
 	}
 	return ""
+}
+
+func (x *AnswerItem) GetEditedArgsJson() []byte {
+	if x != nil {
+		return x.EditedArgsJson
+	}
+	return nil
+}
+
+func (x *AnswerItem) GetContentJson() []byte {
+	if x != nil {
+		return x.ContentJson
+	}
+	return nil
+}
+
+func (x *AnswerItem) GetEditedDigest() []byte {
+	if x != nil {
+		return x.EditedDigest
+	}
+	return nil
 }
 
 // Answer is the one that won.
@@ -1170,7 +1702,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[5]
+	mi := &file_beckon_v1_decision_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1182,7 +1714,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[5]
+	mi := &file_beckon_v1_decision_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1195,7 +1727,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{5}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Answer) GetItems() []*AnswerItem {
@@ -1270,7 +1802,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[6]
+	mi := &file_beckon_v1_decision_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1282,7 +1814,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[6]
+	mi := &file_beckon_v1_decision_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1295,7 +1827,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{6}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Grant) GetId() string {
@@ -1395,14 +1927,16 @@ type Decision struct {
 	AboutId string `protobuf:"bytes,21,opt,name=about_id,json=aboutId,proto3" json:"about_id,omitempty"`
 	// In which version: of the result, for REVIEW_RESULT; the generation of the
 	// effect, for RESOLVE_UNCERTAIN.
-	AboutVersion  uint32 `protobuf:"varint,22,opt,name=about_version,json=aboutVersion,proto3" json:"about_version,omitempty"`
+	AboutVersion uint32 `protobuf:"varint,22,opt,name=about_version,json=aboutVersion,proto3" json:"about_version,omitempty"`
+	// How the answers to several items belong together.
+	Join          DecisionJoin `protobuf:"varint,23,opt,name=join,proto3,enum=beckon.v1.DecisionJoin" json:"join,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Decision) Reset() {
 	*x = Decision{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[7]
+	mi := &file_beckon_v1_decision_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1414,7 +1948,7 @@ func (x *Decision) String() string {
 func (*Decision) ProtoMessage() {}
 
 func (x *Decision) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[7]
+	mi := &file_beckon_v1_decision_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1427,7 +1961,7 @@ func (x *Decision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decision.ProtoReflect.Descriptor instead.
 func (*Decision) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{7}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Decision) GetId() string {
@@ -1584,6 +2118,13 @@ func (x *Decision) GetAboutVersion() uint32 {
 	return 0
 }
 
+func (x *Decision) GetJoin() DecisionJoin {
+	if x != nil {
+		return x.Join
+	}
+	return DecisionJoin_DECISION_JOIN_UNSPECIFIED
+}
+
 // RequestDecisionRequest asks a person.
 type RequestDecisionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1606,14 +2147,16 @@ type RequestDecisionRequest struct {
 	// What silence does.
 	OnExpiry OnExpiry `protobuf:"varint,9,opt,name=on_expiry,json=onExpiry,proto3,enum=beckon.v1.OnExpiry" json:"on_expiry,omitempty"`
 	// Open question of the same task that this one takes the place of.
-	Supersedes    string `protobuf:"bytes,10,opt,name=supersedes,proto3" json:"supersedes,omitempty"`
+	Supersedes string `protobuf:"bytes,10,opt,name=supersedes,proto3" json:"supersedes,omitempty"`
+	// How the answers to several items belong together.
+	Join          DecisionJoin `protobuf:"varint,11,opt,name=join,proto3,enum=beckon.v1.DecisionJoin" json:"join,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RequestDecisionRequest) Reset() {
 	*x = RequestDecisionRequest{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[8]
+	mi := &file_beckon_v1_decision_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1625,7 +2168,7 @@ func (x *RequestDecisionRequest) String() string {
 func (*RequestDecisionRequest) ProtoMessage() {}
 
 func (x *RequestDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[8]
+	mi := &file_beckon_v1_decision_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1638,7 +2181,7 @@ func (x *RequestDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestDecisionRequest.ProtoReflect.Descriptor instead.
 func (*RequestDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{8}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RequestDecisionRequest) GetTaskId() string {
@@ -1711,6 +2254,13 @@ func (x *RequestDecisionRequest) GetSupersedes() string {
 	return ""
 }
 
+func (x *RequestDecisionRequest) GetJoin() DecisionJoin {
+	if x != nil {
+		return x.Join
+	}
+	return DecisionJoin_DECISION_JOIN_UNSPECIFIED
+}
+
 // RequestDecisionResponse is the decision, new or found again.
 type RequestDecisionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1722,7 +2272,7 @@ type RequestDecisionResponse struct {
 
 func (x *RequestDecisionResponse) Reset() {
 	*x = RequestDecisionResponse{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[9]
+	mi := &file_beckon_v1_decision_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1734,7 +2284,7 @@ func (x *RequestDecisionResponse) String() string {
 func (*RequestDecisionResponse) ProtoMessage() {}
 
 func (x *RequestDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[9]
+	mi := &file_beckon_v1_decision_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1747,7 +2297,7 @@ func (x *RequestDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestDecisionResponse.ProtoReflect.Descriptor instead.
 func (*RequestDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{9}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RequestDecisionResponse) GetDecision() *Decision {
@@ -1770,7 +2320,7 @@ type WaitDecisionRequest struct {
 
 func (x *WaitDecisionRequest) Reset() {
 	*x = WaitDecisionRequest{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[10]
+	mi := &file_beckon_v1_decision_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1782,7 +2332,7 @@ func (x *WaitDecisionRequest) String() string {
 func (*WaitDecisionRequest) ProtoMessage() {}
 
 func (x *WaitDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[10]
+	mi := &file_beckon_v1_decision_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1795,7 +2345,7 @@ func (x *WaitDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitDecisionRequest.ProtoReflect.Descriptor instead.
 func (*WaitDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{10}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *WaitDecisionRequest) GetDecisionId() string {
@@ -1823,7 +2373,7 @@ type WaitDecisionResponse struct {
 
 func (x *WaitDecisionResponse) Reset() {
 	*x = WaitDecisionResponse{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[11]
+	mi := &file_beckon_v1_decision_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1835,7 +2385,7 @@ func (x *WaitDecisionResponse) String() string {
 func (*WaitDecisionResponse) ProtoMessage() {}
 
 func (x *WaitDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[11]
+	mi := &file_beckon_v1_decision_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1848,7 +2398,7 @@ func (x *WaitDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitDecisionResponse.ProtoReflect.Descriptor instead.
 func (*WaitDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{11}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *WaitDecisionResponse) GetDecision() *Decision {
@@ -1869,7 +2419,7 @@ type AcknowledgeDecisionRequest struct {
 
 func (x *AcknowledgeDecisionRequest) Reset() {
 	*x = AcknowledgeDecisionRequest{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[12]
+	mi := &file_beckon_v1_decision_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1881,7 +2431,7 @@ func (x *AcknowledgeDecisionRequest) String() string {
 func (*AcknowledgeDecisionRequest) ProtoMessage() {}
 
 func (x *AcknowledgeDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[12]
+	mi := &file_beckon_v1_decision_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1894,7 +2444,7 @@ func (x *AcknowledgeDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcknowledgeDecisionRequest.ProtoReflect.Descriptor instead.
 func (*AcknowledgeDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{12}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *AcknowledgeDecisionRequest) GetDecisionId() string {
@@ -1916,7 +2466,7 @@ type AcknowledgeDecisionResponse struct {
 
 func (x *AcknowledgeDecisionResponse) Reset() {
 	*x = AcknowledgeDecisionResponse{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[13]
+	mi := &file_beckon_v1_decision_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1928,7 +2478,7 @@ func (x *AcknowledgeDecisionResponse) String() string {
 func (*AcknowledgeDecisionResponse) ProtoMessage() {}
 
 func (x *AcknowledgeDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[13]
+	mi := &file_beckon_v1_decision_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1941,7 +2491,7 @@ func (x *AcknowledgeDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcknowledgeDecisionResponse.ProtoReflect.Descriptor instead.
 func (*AcknowledgeDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{13}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *AcknowledgeDecisionResponse) GetAlertTime() *timestamppb.Timestamp {
@@ -1982,7 +2532,7 @@ type AnswerDecisionRequest struct {
 
 func (x *AnswerDecisionRequest) Reset() {
 	*x = AnswerDecisionRequest{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[14]
+	mi := &file_beckon_v1_decision_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1994,7 +2544,7 @@ func (x *AnswerDecisionRequest) String() string {
 func (*AnswerDecisionRequest) ProtoMessage() {}
 
 func (x *AnswerDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[14]
+	mi := &file_beckon_v1_decision_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2007,7 +2557,7 @@ func (x *AnswerDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerDecisionRequest.ProtoReflect.Descriptor instead.
 func (*AnswerDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{14}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *AnswerDecisionRequest) GetDecisionId() string {
@@ -2097,7 +2647,7 @@ type Winner struct {
 
 func (x *Winner) Reset() {
 	*x = Winner{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[15]
+	mi := &file_beckon_v1_decision_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2109,7 +2659,7 @@ func (x *Winner) String() string {
 func (*Winner) ProtoMessage() {}
 
 func (x *Winner) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[15]
+	mi := &file_beckon_v1_decision_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2122,7 +2672,7 @@ func (x *Winner) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Winner.ProtoReflect.Descriptor instead.
 func (*Winner) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{15}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Winner) GetInstallationId() string {
@@ -2172,7 +2722,7 @@ type AnswerDecisionResponse struct {
 
 func (x *AnswerDecisionResponse) Reset() {
 	*x = AnswerDecisionResponse{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[16]
+	mi := &file_beckon_v1_decision_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2184,7 +2734,7 @@ func (x *AnswerDecisionResponse) String() string {
 func (*AnswerDecisionResponse) ProtoMessage() {}
 
 func (x *AnswerDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[16]
+	mi := &file_beckon_v1_decision_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2197,7 +2747,7 @@ func (x *AnswerDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerDecisionResponse.ProtoReflect.Descriptor instead.
 func (*AnswerDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{16}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *AnswerDecisionResponse) GetOutcome() AnswerOutcome {
@@ -2248,7 +2798,7 @@ type WithdrawDecisionRequest struct {
 
 func (x *WithdrawDecisionRequest) Reset() {
 	*x = WithdrawDecisionRequest{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[17]
+	mi := &file_beckon_v1_decision_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2260,7 +2810,7 @@ func (x *WithdrawDecisionRequest) String() string {
 func (*WithdrawDecisionRequest) ProtoMessage() {}
 
 func (x *WithdrawDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[17]
+	mi := &file_beckon_v1_decision_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2273,7 +2823,7 @@ func (x *WithdrawDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WithdrawDecisionRequest.ProtoReflect.Descriptor instead.
 func (*WithdrawDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{17}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *WithdrawDecisionRequest) GetDecisionId() string {
@@ -2302,7 +2852,7 @@ type WithdrawDecisionResponse struct {
 
 func (x *WithdrawDecisionResponse) Reset() {
 	*x = WithdrawDecisionResponse{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[18]
+	mi := &file_beckon_v1_decision_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2314,7 +2864,7 @@ func (x *WithdrawDecisionResponse) String() string {
 func (*WithdrawDecisionResponse) ProtoMessage() {}
 
 func (x *WithdrawDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[18]
+	mi := &file_beckon_v1_decision_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2327,7 +2877,7 @@ func (x *WithdrawDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WithdrawDecisionResponse.ProtoReflect.Descriptor instead.
 func (*WithdrawDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{18}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *WithdrawDecisionResponse) GetDecision() *Decision {
@@ -2348,7 +2898,7 @@ type GetDecisionRequest struct {
 
 func (x *GetDecisionRequest) Reset() {
 	*x = GetDecisionRequest{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[19]
+	mi := &file_beckon_v1_decision_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2360,7 +2910,7 @@ func (x *GetDecisionRequest) String() string {
 func (*GetDecisionRequest) ProtoMessage() {}
 
 func (x *GetDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[19]
+	mi := &file_beckon_v1_decision_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2373,7 +2923,7 @@ func (x *GetDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDecisionRequest.ProtoReflect.Descriptor instead.
 func (*GetDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{19}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *GetDecisionRequest) GetDecisionId() string {
@@ -2394,7 +2944,7 @@ type GetDecisionResponse struct {
 
 func (x *GetDecisionResponse) Reset() {
 	*x = GetDecisionResponse{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[20]
+	mi := &file_beckon_v1_decision_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2406,7 +2956,7 @@ func (x *GetDecisionResponse) String() string {
 func (*GetDecisionResponse) ProtoMessage() {}
 
 func (x *GetDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[20]
+	mi := &file_beckon_v1_decision_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2419,7 +2969,7 @@ func (x *GetDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDecisionResponse.ProtoReflect.Descriptor instead.
 func (*GetDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{20}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *GetDecisionResponse) GetDecision() *Decision {
@@ -2440,7 +2990,7 @@ type RevokeGrantRequest struct {
 
 func (x *RevokeGrantRequest) Reset() {
 	*x = RevokeGrantRequest{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[21]
+	mi := &file_beckon_v1_decision_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2452,7 +3002,7 @@ func (x *RevokeGrantRequest) String() string {
 func (*RevokeGrantRequest) ProtoMessage() {}
 
 func (x *RevokeGrantRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[21]
+	mi := &file_beckon_v1_decision_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2465,7 +3015,7 @@ func (x *RevokeGrantRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeGrantRequest.ProtoReflect.Descriptor instead.
 func (*RevokeGrantRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{21}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RevokeGrantRequest) GetGrantId() string {
@@ -2490,7 +3040,7 @@ type RevokeGrantResponse struct {
 
 func (x *RevokeGrantResponse) Reset() {
 	*x = RevokeGrantResponse{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[22]
+	mi := &file_beckon_v1_decision_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2502,7 +3052,7 @@ func (x *RevokeGrantResponse) String() string {
 func (*RevokeGrantResponse) ProtoMessage() {}
 
 func (x *RevokeGrantResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[22]
+	mi := &file_beckon_v1_decision_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2515,7 +3065,7 @@ func (x *RevokeGrantResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeGrantResponse.ProtoReflect.Descriptor instead.
 func (*RevokeGrantResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{22}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RevokeGrantResponse) GetOutcome() RevokeOutcome {
@@ -2539,17 +3089,146 @@ func (x *RevokeGrantResponse) GetAsOf() []byte {
 	return nil
 }
 
+// PreviewEditRequest asks how an edit would look.
+type PreviewEditRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The decision.
+	DecisionId string `protobuf:"bytes,1,opt,name=decision_id,json=decisionId,proto3" json:"decision_id,omitempty"`
+	// Revision the person sees.
+	Revision uint32 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	// The item; it has an option of kind EDIT.
+	ItemId string `protobuf:"bytes,3,opt,name=item_id,json=itemId,proto3" json:"item_id,omitempty"`
+	// The whole arguments, as in an answer.
+	EditedArgsJson []byte `protobuf:"bytes,4,opt,name=edited_args_json,json=editedArgsJson,proto3" json:"edited_args_json,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *PreviewEditRequest) Reset() {
+	*x = PreviewEditRequest{}
+	mi := &file_beckon_v1_decision_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PreviewEditRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PreviewEditRequest) ProtoMessage() {}
+
+func (x *PreviewEditRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_decision_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PreviewEditRequest.ProtoReflect.Descriptor instead.
+func (*PreviewEditRequest) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *PreviewEditRequest) GetDecisionId() string {
+	if x != nil {
+		return x.DecisionId
+	}
+	return ""
+}
+
+func (x *PreviewEditRequest) GetRevision() uint32 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *PreviewEditRequest) GetItemId() string {
+	if x != nil {
+		return x.ItemId
+	}
+	return ""
+}
+
+func (x *PreviewEditRequest) GetEditedArgsJson() []byte {
+	if x != nil {
+		return x.EditedArgsJson
+	}
+	return nil
+}
+
+// PreviewEditResponse is what the person would allow.
+type PreviewEditResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Facts of the action with these arguments.
+	Facts []*Fact `protobuf:"bytes,1,rep,name=facts,proto3" json:"facts,omitempty"`
+	// Its digest: edited-args digest of the answer, and what the grant is for.
+	ActionDigest  []byte `protobuf:"bytes,2,opt,name=action_digest,json=actionDigest,proto3" json:"action_digest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PreviewEditResponse) Reset() {
+	*x = PreviewEditResponse{}
+	mi := &file_beckon_v1_decision_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PreviewEditResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PreviewEditResponse) ProtoMessage() {}
+
+func (x *PreviewEditResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_decision_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PreviewEditResponse.ProtoReflect.Descriptor instead.
+func (*PreviewEditResponse) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *PreviewEditResponse) GetFacts() []*Fact {
+	if x != nil {
+		return x.Facts
+	}
+	return nil
+}
+
+func (x *PreviewEditResponse) GetActionDigest() []byte {
+	if x != nil {
+		return x.ActionDigest
+	}
+	return nil
+}
+
 var File_beckon_v1_decision_proto protoreflect.FileDescriptor
 
 const file_beckon_v1_decision_proto_rawDesc = "" +
 	"\n" +
-	"\x18beckon/v1/decision.proto\x12\tbeckon.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xae\x01\n" +
+	"\x18beckon/v1/decision.proto\x12\tbeckon.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd2\x01\n" +
 	"\x06Option\x12\x19\n" +
 	"\x02id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x02id\x12\x1f\n" +
 	"\x05label\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18<R\x05label\x125\n" +
 	"\x04kind\x18\x03 \x01(\x0e2\x15.beckon.v1.OptionKindB\n" +
 	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\x04kind\x121\n" +
-	"\x04text\x18\x04 \x01(\x0e2\x13.beckon.v1.TextRuleB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04text\"\xb8\x02\n" +
+	"\x04text\x18\x04 \x01(\x0e2\x13.beckon.v1.TextRuleB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04text\x12\"\n" +
+	"\aprefill\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80 R\aprefill\"\xed\x02\n" +
 	"\x06Action\x12\x1b\n" +
 	"\x03app\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x03app\x12(\n" +
 	"\n" +
@@ -2561,22 +3240,53 @@ const file_beckon_v1_decision_proto_rawDesc = "" +
 	"\vtarget_json\x18\x05 \x01(\fB\b\xbaH\x05z\x03\x18\x80@R\n" +
 	"targetJson\x12C\n" +
 	"\feffect_class\x18\x06 \x01(\x0e2\x16.beckon.v1.EffectClassB\b\xbaH\x05\x82\x01\x02\x10\x01R\veffectClass\x12#\n" +
-	"\raction_digest\x18\a \x01(\fR\factionDigest\"2\n" +
+	"\raction_digest\x18\a \x01(\fR\factionDigest\x123\n" +
+	"\x10args_schema_json\x18\b \x01(\fB\t\xbaH\x06z\x04\x18\x80\x80\x01R\x0eargsSchemaJson\"J\n" +
 	"\x04Fact\x12\x14\n" +
 	"\x05label\x18\x01 \x01(\tR\x05label\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\xd8\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\x12\x16\n" +
+	"\x06marked\x18\x03 \x01(\bR\x06marked\"\x89\x02\n" +
+	"\tFormField\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05title\x18\x02 \x01(\tR\x05title\x12 \n" +
+	"\vdescription\x18\x03 \x01(\tR\vdescription\x12(\n" +
+	"\x04type\x18\x04 \x01(\x0e2\x14.beckon.v1.FieldTypeR\x04type\x12\x1a\n" +
+	"\brequired\x18\x05 \x01(\bR\brequired\x12\x16\n" +
+	"\x06format\x18\x06 \x01(\tR\x06format\x12!\n" +
+	"\fdefault_json\x18\a \x01(\fR\vdefaultJson\x12/\n" +
+	"\achoices\x18\b \x03(\v2\x15.beckon.v1.FormChoiceR\achoices\"8\n" +
+	"\n" +
+	"FormChoice\x12\x14\n" +
+	"\x05value\x18\x01 \x01(\tR\x05value\x12\x14\n" +
+	"\x05label\x18\x02 \x01(\tR\x05label\"O\n" +
+	"\x04Form\x12,\n" +
+	"\x06fields\x18\x01 \x03(\v2\x14.beckon.v1.FormFieldR\x06fields\x12\x19\n" +
+	"\bweb_only\x18\x02 \x01(\bR\awebOnly\"G\n" +
+	"\vMultiChoice\x12\x1b\n" +
+	"\x03min\x18\x01 \x01(\rB\t\xbaH\x06*\x04\x18\b(\x01R\x03min\x12\x1b\n" +
+	"\x03max\x18\x02 \x01(\rB\t\xbaH\x06*\x04\x18\b(\x01R\x03max\"\xa8\x03\n" +
 	"\fDecisionItem\x12\x19\n" +
 	"\x02id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x02id\x12$\n" +
 	"\bquestion\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\bquestion\x12)\n" +
 	"\x06action\x18\x03 \x01(\v2\x11.beckon.v1.ActionR\x06action\x125\n" +
 	"\aoptions\x18\x04 \x03(\v2\x11.beckon.v1.OptionB\b\xbaH\x05\x92\x01\x02\x10\bR\aoptions\x12%\n" +
-	"\x05facts\x18\x05 \x03(\v2\x0f.beckon.v1.FactR\x05facts\"\x81\x01\n" +
+	"\x05facts\x18\x05 \x03(\v2\x0f.beckon.v1.FactR\x05facts\x12\"\n" +
+	"\x06header\x18\x06 \x01(\tB\n" +
+	"\xbaH\ar\x05\x18((\xa0\x01R\x06header\x12;\n" +
+	"\x14response_schema_json\x18\a \x01(\fB\t\xbaH\x06z\x04\x18\x80\x80\x01R\x12responseSchemaJson\x12\x1a\n" +
+	"\x03url\x18\b \x01(\tB\b\xbaH\x05r\x03(\x80\x10R\x03url\x12,\n" +
+	"\x05multi\x18\t \x01(\v2\x16.beckon.v1.MultiChoiceR\x05multi\x12#\n" +
+	"\x04form\x18\n" +
+	" \x01(\v2\x0f.beckon.v1.FormR\x04form\"\x89\x02\n" +
 	"\n" +
 	"AnswerItem\x12\"\n" +
 	"\aitem_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x06itemId\x121\n" +
 	"\n" +
 	"option_ids\x18\x02 \x03(\tB\x12\xbaH\x0f\x92\x01\f\b\x01\x10\b\"\x06r\x04\x10\x01\x18@R\toptionIds\x12\x1c\n" +
-	"\x04text\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\x80 R\x04text\"\xd6\x02\n" +
+	"\x04text\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\x80 R\x04text\x123\n" +
+	"\x10edited_args_json\x18\x04 \x01(\fB\t\xbaH\x06z\x04\x18\x80\x80\bR\x0eeditedArgsJson\x12,\n" +
+	"\fcontent_json\x18\x05 \x01(\fB\t\xbaH\x06z\x04\x18\x80\x80\x02R\vcontentJson\x12#\n" +
+	"\redited_digest\x18\x06 \x01(\fR\feditedDigest\"\xd6\x02\n" +
 	"\x06Answer\x12+\n" +
 	"\x05items\x18\x01 \x03(\v2\x15.beckon.v1.AnswerItemR\x05items\x12'\n" +
 	"\x0finstallation_id\x18\x02 \x01(\tR\x0einstallationId\x12-\n" +
@@ -2595,7 +3305,7 @@ const file_beckon_v1_decision_proto_rawDesc = "" +
 	"\vexpire_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"expireTime\x12\x1b\n" +
 	"\teffect_id\x18\x06 \x01(\tR\beffectId\x125\n" +
-	"\buse_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\auseTime\"\xdb\x06\n" +
+	"\buse_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\auseTime\"\x88\a\n" +
 	"\bDecision\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\tR\x06taskId\x12\x1b\n" +
@@ -2622,7 +3332,8 @@ const file_beckon_v1_decision_proto_rawDesc = "" +
 	"close_time\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\tcloseTime\x12!\n" +
 	"\fclose_reason\x18\x14 \x01(\tR\vcloseReason\x12\x19\n" +
 	"\babout_id\x18\x15 \x01(\tR\aaboutId\x12#\n" +
-	"\rabout_version\x18\x16 \x01(\rR\faboutVersion\"\xf0\x03\n" +
+	"\rabout_version\x18\x16 \x01(\rR\faboutVersion\x12+\n" +
+	"\x04join\x18\x17 \x01(\x0e2\x17.beckon.v1.DecisionJoinR\x04join\"\xa7\x04\n" +
 	"\x16RequestDecisionRequest\x12\"\n" +
 	"\atask_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x06taskId\x12\"\n" +
 	"\blease_id\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18@R\aleaseId\x12\x1c\n" +
@@ -2639,7 +3350,8 @@ const file_beckon_v1_decision_proto_rawDesc = "" +
 	"\n" +
 	"supersedes\x18\n" +
 	" \x01(\tB\a\xbaH\x04r\x02\x18@R\n" +
-	"supersedes\"J\n" +
+	"supersedes\x125\n" +
+	"\x04join\x18\v \x01(\x0e2\x17.beckon.v1.DecisionJoinB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04join\"J\n" +
 	"\x17RequestDecisionResponse\x12/\n" +
 	"\bdecision\x18\x01 \x01(\v2\x13.beckon.v1.DecisionR\bdecision\"~\n" +
 	"\x13WaitDecisionRequest\x12*\n" +
@@ -2700,7 +3412,16 @@ const file_beckon_v1_decision_proto_rawDesc = "" +
 	"\x13RevokeGrantResponse\x122\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x18.beckon.v1.RevokeOutcomeR\aoutcome\x12&\n" +
 	"\x05grant\x18\x02 \x01(\v2\x10.beckon.v1.GrantR\x05grant\x12\x13\n" +
-	"\x05as_of\x18\x03 \x01(\fR\x04asOf*\xde\x01\n" +
+	"\x05as_of\x18\x03 \x01(\fR\x04asOf\"\xb7\x01\n" +
+	"\x12PreviewEditRequest\x12*\n" +
+	"\vdecision_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\n" +
+	"decisionId\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\rR\brevision\x12\"\n" +
+	"\aitem_id\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x06itemId\x125\n" +
+	"\x10edited_args_json\x18\x04 \x01(\fB\v\xbaH\bz\x06\x10\x02\x18\x80\x80\bR\x0eeditedArgsJson\"a\n" +
+	"\x13PreviewEditResponse\x12%\n" +
+	"\x05facts\x18\x01 \x03(\v2\x0f.beckon.v1.FactR\x05facts\x12#\n" +
+	"\raction_digest\x18\x02 \x01(\fR\factionDigest*\xde\x01\n" +
 	"\rDecisionState\x12\x1e\n" +
 	"\x1aDECISION_STATE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16DECISION_STATE_PENDING\x10\x01\x12\x1b\n" +
@@ -2708,21 +3429,26 @@ const file_beckon_v1_decision_proto_rawDesc = "" +
 	"\x16DECISION_STATE_EXPIRED\x10\x03\x12\x1b\n" +
 	"\x17DECISION_STATE_CANCELED\x10\x04\x12\x1d\n" +
 	"\x19DECISION_STATE_SUPERSEDED\x10\x05\x12\x1c\n" +
-	"\x18DECISION_STATE_WITHDRAWN\x10\x06*\xc7\x01\n" +
+	"\x18DECISION_STATE_WITHDRAWN\x10\x06*\xfb\x01\n" +
 	"\fDecisionKind\x12\x1d\n" +
 	"\x19DECISION_KIND_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cDECISION_KIND_CONFIRM_ACTION\x10\x01\x12\x18\n" +
 	"\x14DECISION_KIND_CHOOSE\x10\x02\x12\x16\n" +
-	"\x12DECISION_KIND_TEXT\x10\x03\x12\x1f\n" +
+	"\x12DECISION_KIND_TEXT\x10\x03\x12\x16\n" +
+	"\x12DECISION_KIND_FORM\x10\x04\x12\x1a\n" +
+	"\x16DECISION_KIND_OPEN_URL\x10\x05\x12\x1f\n" +
 	"\x1bDECISION_KIND_REVIEW_RESULT\x10\x10\x12#\n" +
-	"\x1fDECISION_KIND_RESOLVE_UNCERTAIN\x10\x11*\x93\x01\n" +
+	"\x1fDECISION_KIND_RESOLVE_UNCERTAIN\x10\x11*\xd9\x01\n" +
 	"\n" +
 	"OptionKind\x12\x1b\n" +
 	"\x17OPTION_KIND_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16OPTION_KIND_ALLOW_ONCE\x10\x01\x12\x1b\n" +
 	"\x17OPTION_KIND_REJECT_ONCE\x10\x02\x12\x16\n" +
 	"\x12OPTION_KIND_CHOOSE\x10\x03\x12\x17\n" +
-	"\x13OPTION_KIND_RESPOND\x10\x04*i\n" +
+	"\x13OPTION_KIND_RESPOND\x10\x04\x12\x14\n" +
+	"\x10OPTION_KIND_EDIT\x10\x05\x12\x16\n" +
+	"\x12OPTION_KIND_IGNORE\x10\x06\x12\x16\n" +
+	"\x12OPTION_KIND_CANCEL\x10\a*i\n" +
 	"\bTextRule\x12\x19\n" +
 	"\x15TEXT_RULE_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eTEXT_RULE_NONE\x10\x01\x12\x16\n" +
@@ -2734,7 +3460,19 @@ const file_beckon_v1_decision_proto_rawDesc = "" +
 	"\x19EFFECT_CLASS_READ_PRIVATE\x10\x02\x12!\n" +
 	"\x1dEFFECT_CLASS_WRITE_REVERSIBLE\x10\x03\x12\x18\n" +
 	"\x14EFFECT_CLASS_OUTWARD\x10\x04\x12\x1d\n" +
-	"\x19EFFECT_CLASS_IRREVERSIBLE\x10\x05*X\n" +
+	"\x19EFFECT_CLASS_IRREVERSIBLE\x10\x05*\xb4\x01\n" +
+	"\tFieldType\x12\x1a\n" +
+	"\x16FIELD_TYPE_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11FIELD_TYPE_STRING\x10\x01\x12\x15\n" +
+	"\x11FIELD_TYPE_NUMBER\x10\x02\x12\x16\n" +
+	"\x12FIELD_TYPE_INTEGER\x10\x03\x12\x16\n" +
+	"\x12FIELD_TYPE_BOOLEAN\x10\x04\x12\x15\n" +
+	"\x11FIELD_TYPE_CHOICE\x10\x05\x12\x16\n" +
+	"\x12FIELD_TYPE_CHOICES\x10\x06*f\n" +
+	"\fDecisionJoin\x12\x1d\n" +
+	"\x19DECISION_JOIN_UNSPECIFIED\x10\x00\x12\x1a\n" +
+	"\x16DECISION_JOIN_PER_ITEM\x10\x01\x12\x1b\n" +
+	"\x17DECISION_JOIN_ALL_ITEMS\x10\x02*X\n" +
 	"\bOnExpiry\x12\x19\n" +
 	"\x15ON_EXPIRY_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14ON_EXPIRY_TELL_AGENT\x10\x01\x12\x17\n" +
@@ -2777,14 +3515,15 @@ const file_beckon_v1_decision_proto_rawDesc = "" +
 	"\x1aREVOKE_OUTCOME_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16REVOKE_OUTCOME_REVOKED\x10\x01\x12\x1b\n" +
 	"\x17REVOKE_OUTCOME_TOO_LATE\x10\x02\x12\x18\n" +
-	"\x14REVOKE_OUTCOME_ENDED\x10\x032\xf2\x04\n" +
+	"\x14REVOKE_OUTCOME_ENDED\x10\x032\xc0\x05\n" +
 	"\x0fDecisionService\x12X\n" +
 	"\x0fRequestDecision\x12!.beckon.v1.RequestDecisionRequest\x1a\".beckon.v1.RequestDecisionResponse\x12O\n" +
 	"\fWaitDecision\x12\x1e.beckon.v1.WaitDecisionRequest\x1a\x1f.beckon.v1.WaitDecisionResponse\x12U\n" +
 	"\x0eAnswerDecision\x12 .beckon.v1.AnswerDecisionRequest\x1a!.beckon.v1.AnswerDecisionResponse\x12[\n" +
 	"\x10WithdrawDecision\x12\".beckon.v1.WithdrawDecisionRequest\x1a#.beckon.v1.WithdrawDecisionResponse\x12L\n" +
 	"\vGetDecision\x12\x1d.beckon.v1.GetDecisionRequest\x1a\x1e.beckon.v1.GetDecisionResponse\x12L\n" +
-	"\vRevokeGrant\x12\x1d.beckon.v1.RevokeGrantRequest\x1a\x1e.beckon.v1.RevokeGrantResponse\x12d\n" +
+	"\vRevokeGrant\x12\x1d.beckon.v1.RevokeGrantRequest\x1a\x1e.beckon.v1.RevokeGrantResponse\x12L\n" +
+	"\vPreviewEdit\x12\x1d.beckon.v1.PreviewEditRequest\x1a\x1e.beckon.v1.PreviewEditResponse\x12d\n" +
 	"\x13AcknowledgeDecision\x12%.beckon.v1.AcknowledgeDecisionRequest\x1a&.beckon.v1.AcknowledgeDecisionResponseB;Z9github.com/beckon-dev/beckon/proto/gen/beckon/v1;beckonv1b\x06proto3"
 
 var (
@@ -2799,111 +3538,129 @@ func file_beckon_v1_decision_proto_rawDescGZIP() []byte {
 	return file_beckon_v1_decision_proto_rawDescData
 }
 
-var file_beckon_v1_decision_proto_enumTypes = make([]protoimpl.EnumInfo, 12)
-var file_beckon_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_beckon_v1_decision_proto_enumTypes = make([]protoimpl.EnumInfo, 14)
+var file_beckon_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_beckon_v1_decision_proto_goTypes = []any{
 	(DecisionState)(0),                  // 0: beckon.v1.DecisionState
 	(DecisionKind)(0),                   // 1: beckon.v1.DecisionKind
 	(OptionKind)(0),                     // 2: beckon.v1.OptionKind
 	(TextRule)(0),                       // 3: beckon.v1.TextRule
 	(EffectClass)(0),                    // 4: beckon.v1.EffectClass
-	(OnExpiry)(0),                       // 5: beckon.v1.OnExpiry
-	(Surface)(0),                        // 6: beckon.v1.Surface
-	(GrantState)(0),                     // 7: beckon.v1.GrantState
-	(AnswerOutcome)(0),                  // 8: beckon.v1.AnswerOutcome
-	(Step)(0),                           // 9: beckon.v1.Step
-	(WithdrawReason)(0),                 // 10: beckon.v1.WithdrawReason
-	(RevokeOutcome)(0),                  // 11: beckon.v1.RevokeOutcome
-	(*Option)(nil),                      // 12: beckon.v1.Option
-	(*Action)(nil),                      // 13: beckon.v1.Action
-	(*Fact)(nil),                        // 14: beckon.v1.Fact
-	(*DecisionItem)(nil),                // 15: beckon.v1.DecisionItem
-	(*AnswerItem)(nil),                  // 16: beckon.v1.AnswerItem
-	(*Answer)(nil),                      // 17: beckon.v1.Answer
-	(*Grant)(nil),                       // 18: beckon.v1.Grant
-	(*Decision)(nil),                    // 19: beckon.v1.Decision
-	(*RequestDecisionRequest)(nil),      // 20: beckon.v1.RequestDecisionRequest
-	(*RequestDecisionResponse)(nil),     // 21: beckon.v1.RequestDecisionResponse
-	(*WaitDecisionRequest)(nil),         // 22: beckon.v1.WaitDecisionRequest
-	(*WaitDecisionResponse)(nil),        // 23: beckon.v1.WaitDecisionResponse
-	(*AcknowledgeDecisionRequest)(nil),  // 24: beckon.v1.AcknowledgeDecisionRequest
-	(*AcknowledgeDecisionResponse)(nil), // 25: beckon.v1.AcknowledgeDecisionResponse
-	(*AnswerDecisionRequest)(nil),       // 26: beckon.v1.AnswerDecisionRequest
-	(*Winner)(nil),                      // 27: beckon.v1.Winner
-	(*AnswerDecisionResponse)(nil),      // 28: beckon.v1.AnswerDecisionResponse
-	(*WithdrawDecisionRequest)(nil),     // 29: beckon.v1.WithdrawDecisionRequest
-	(*WithdrawDecisionResponse)(nil),    // 30: beckon.v1.WithdrawDecisionResponse
-	(*GetDecisionRequest)(nil),          // 31: beckon.v1.GetDecisionRequest
-	(*GetDecisionResponse)(nil),         // 32: beckon.v1.GetDecisionResponse
-	(*RevokeGrantRequest)(nil),          // 33: beckon.v1.RevokeGrantRequest
-	(*RevokeGrantResponse)(nil),         // 34: beckon.v1.RevokeGrantResponse
-	(*timestamppb.Timestamp)(nil),       // 35: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),         // 36: google.protobuf.Duration
+	(FieldType)(0),                      // 5: beckon.v1.FieldType
+	(DecisionJoin)(0),                   // 6: beckon.v1.DecisionJoin
+	(OnExpiry)(0),                       // 7: beckon.v1.OnExpiry
+	(Surface)(0),                        // 8: beckon.v1.Surface
+	(GrantState)(0),                     // 9: beckon.v1.GrantState
+	(AnswerOutcome)(0),                  // 10: beckon.v1.AnswerOutcome
+	(Step)(0),                           // 11: beckon.v1.Step
+	(WithdrawReason)(0),                 // 12: beckon.v1.WithdrawReason
+	(RevokeOutcome)(0),                  // 13: beckon.v1.RevokeOutcome
+	(*Option)(nil),                      // 14: beckon.v1.Option
+	(*Action)(nil),                      // 15: beckon.v1.Action
+	(*Fact)(nil),                        // 16: beckon.v1.Fact
+	(*FormField)(nil),                   // 17: beckon.v1.FormField
+	(*FormChoice)(nil),                  // 18: beckon.v1.FormChoice
+	(*Form)(nil),                        // 19: beckon.v1.Form
+	(*MultiChoice)(nil),                 // 20: beckon.v1.MultiChoice
+	(*DecisionItem)(nil),                // 21: beckon.v1.DecisionItem
+	(*AnswerItem)(nil),                  // 22: beckon.v1.AnswerItem
+	(*Answer)(nil),                      // 23: beckon.v1.Answer
+	(*Grant)(nil),                       // 24: beckon.v1.Grant
+	(*Decision)(nil),                    // 25: beckon.v1.Decision
+	(*RequestDecisionRequest)(nil),      // 26: beckon.v1.RequestDecisionRequest
+	(*RequestDecisionResponse)(nil),     // 27: beckon.v1.RequestDecisionResponse
+	(*WaitDecisionRequest)(nil),         // 28: beckon.v1.WaitDecisionRequest
+	(*WaitDecisionResponse)(nil),        // 29: beckon.v1.WaitDecisionResponse
+	(*AcknowledgeDecisionRequest)(nil),  // 30: beckon.v1.AcknowledgeDecisionRequest
+	(*AcknowledgeDecisionResponse)(nil), // 31: beckon.v1.AcknowledgeDecisionResponse
+	(*AnswerDecisionRequest)(nil),       // 32: beckon.v1.AnswerDecisionRequest
+	(*Winner)(nil),                      // 33: beckon.v1.Winner
+	(*AnswerDecisionResponse)(nil),      // 34: beckon.v1.AnswerDecisionResponse
+	(*WithdrawDecisionRequest)(nil),     // 35: beckon.v1.WithdrawDecisionRequest
+	(*WithdrawDecisionResponse)(nil),    // 36: beckon.v1.WithdrawDecisionResponse
+	(*GetDecisionRequest)(nil),          // 37: beckon.v1.GetDecisionRequest
+	(*GetDecisionResponse)(nil),         // 38: beckon.v1.GetDecisionResponse
+	(*RevokeGrantRequest)(nil),          // 39: beckon.v1.RevokeGrantRequest
+	(*RevokeGrantResponse)(nil),         // 40: beckon.v1.RevokeGrantResponse
+	(*PreviewEditRequest)(nil),          // 41: beckon.v1.PreviewEditRequest
+	(*PreviewEditResponse)(nil),         // 42: beckon.v1.PreviewEditResponse
+	(*timestamppb.Timestamp)(nil),       // 43: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),         // 44: google.protobuf.Duration
 }
 var file_beckon_v1_decision_proto_depIdxs = []int32{
 	2,  // 0: beckon.v1.Option.kind:type_name -> beckon.v1.OptionKind
 	3,  // 1: beckon.v1.Option.text:type_name -> beckon.v1.TextRule
 	4,  // 2: beckon.v1.Action.effect_class:type_name -> beckon.v1.EffectClass
-	13, // 3: beckon.v1.DecisionItem.action:type_name -> beckon.v1.Action
-	12, // 4: beckon.v1.DecisionItem.options:type_name -> beckon.v1.Option
-	14, // 5: beckon.v1.DecisionItem.facts:type_name -> beckon.v1.Fact
-	16, // 6: beckon.v1.Answer.items:type_name -> beckon.v1.AnswerItem
-	6,  // 7: beckon.v1.Answer.surface:type_name -> beckon.v1.Surface
-	35, // 8: beckon.v1.Answer.answer_time:type_name -> google.protobuf.Timestamp
-	35, // 9: beckon.v1.Answer.deliver_time:type_name -> google.protobuf.Timestamp
-	7,  // 10: beckon.v1.Grant.state:type_name -> beckon.v1.GrantState
-	35, // 11: beckon.v1.Grant.expire_time:type_name -> google.protobuf.Timestamp
-	35, // 12: beckon.v1.Grant.use_time:type_name -> google.protobuf.Timestamp
-	0,  // 13: beckon.v1.Decision.state:type_name -> beckon.v1.DecisionState
-	1,  // 14: beckon.v1.Decision.kind:type_name -> beckon.v1.DecisionKind
-	15, // 15: beckon.v1.Decision.items:type_name -> beckon.v1.DecisionItem
-	4,  // 16: beckon.v1.Decision.effect_class:type_name -> beckon.v1.EffectClass
-	35, // 17: beckon.v1.Decision.expire_time:type_name -> google.protobuf.Timestamp
-	5,  // 18: beckon.v1.Decision.on_expiry:type_name -> beckon.v1.OnExpiry
-	17, // 19: beckon.v1.Decision.answer:type_name -> beckon.v1.Answer
-	18, // 20: beckon.v1.Decision.grants:type_name -> beckon.v1.Grant
-	35, // 21: beckon.v1.Decision.create_time:type_name -> google.protobuf.Timestamp
-	35, // 22: beckon.v1.Decision.close_time:type_name -> google.protobuf.Timestamp
-	1,  // 23: beckon.v1.RequestDecisionRequest.kind:type_name -> beckon.v1.DecisionKind
-	15, // 24: beckon.v1.RequestDecisionRequest.items:type_name -> beckon.v1.DecisionItem
-	36, // 25: beckon.v1.RequestDecisionRequest.timeout:type_name -> google.protobuf.Duration
-	5,  // 26: beckon.v1.RequestDecisionRequest.on_expiry:type_name -> beckon.v1.OnExpiry
-	19, // 27: beckon.v1.RequestDecisionResponse.decision:type_name -> beckon.v1.Decision
-	36, // 28: beckon.v1.WaitDecisionRequest.wait:type_name -> google.protobuf.Duration
-	19, // 29: beckon.v1.WaitDecisionResponse.decision:type_name -> beckon.v1.Decision
-	35, // 30: beckon.v1.AcknowledgeDecisionResponse.alert_time:type_name -> google.protobuf.Timestamp
-	16, // 31: beckon.v1.AnswerDecisionRequest.items:type_name -> beckon.v1.AnswerItem
-	6,  // 32: beckon.v1.AnswerDecisionRequest.surface:type_name -> beckon.v1.Surface
-	35, // 33: beckon.v1.Winner.answer_time:type_name -> google.protobuf.Timestamp
-	6,  // 34: beckon.v1.Winner.surface:type_name -> beckon.v1.Surface
-	8,  // 35: beckon.v1.AnswerDecisionResponse.outcome:type_name -> beckon.v1.AnswerOutcome
-	27, // 36: beckon.v1.AnswerDecisionResponse.winner:type_name -> beckon.v1.Winner
-	19, // 37: beckon.v1.AnswerDecisionResponse.decision:type_name -> beckon.v1.Decision
-	9,  // 38: beckon.v1.AnswerDecisionResponse.needed_step:type_name -> beckon.v1.Step
-	10, // 39: beckon.v1.WithdrawDecisionRequest.reason:type_name -> beckon.v1.WithdrawReason
-	19, // 40: beckon.v1.WithdrawDecisionResponse.decision:type_name -> beckon.v1.Decision
-	19, // 41: beckon.v1.GetDecisionResponse.decision:type_name -> beckon.v1.Decision
-	11, // 42: beckon.v1.RevokeGrantResponse.outcome:type_name -> beckon.v1.RevokeOutcome
-	18, // 43: beckon.v1.RevokeGrantResponse.grant:type_name -> beckon.v1.Grant
-	20, // 44: beckon.v1.DecisionService.RequestDecision:input_type -> beckon.v1.RequestDecisionRequest
-	22, // 45: beckon.v1.DecisionService.WaitDecision:input_type -> beckon.v1.WaitDecisionRequest
-	26, // 46: beckon.v1.DecisionService.AnswerDecision:input_type -> beckon.v1.AnswerDecisionRequest
-	29, // 47: beckon.v1.DecisionService.WithdrawDecision:input_type -> beckon.v1.WithdrawDecisionRequest
-	31, // 48: beckon.v1.DecisionService.GetDecision:input_type -> beckon.v1.GetDecisionRequest
-	33, // 49: beckon.v1.DecisionService.RevokeGrant:input_type -> beckon.v1.RevokeGrantRequest
-	24, // 50: beckon.v1.DecisionService.AcknowledgeDecision:input_type -> beckon.v1.AcknowledgeDecisionRequest
-	21, // 51: beckon.v1.DecisionService.RequestDecision:output_type -> beckon.v1.RequestDecisionResponse
-	23, // 52: beckon.v1.DecisionService.WaitDecision:output_type -> beckon.v1.WaitDecisionResponse
-	28, // 53: beckon.v1.DecisionService.AnswerDecision:output_type -> beckon.v1.AnswerDecisionResponse
-	30, // 54: beckon.v1.DecisionService.WithdrawDecision:output_type -> beckon.v1.WithdrawDecisionResponse
-	32, // 55: beckon.v1.DecisionService.GetDecision:output_type -> beckon.v1.GetDecisionResponse
-	34, // 56: beckon.v1.DecisionService.RevokeGrant:output_type -> beckon.v1.RevokeGrantResponse
-	25, // 57: beckon.v1.DecisionService.AcknowledgeDecision:output_type -> beckon.v1.AcknowledgeDecisionResponse
-	51, // [51:58] is the sub-list for method output_type
-	44, // [44:51] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	5,  // 3: beckon.v1.FormField.type:type_name -> beckon.v1.FieldType
+	18, // 4: beckon.v1.FormField.choices:type_name -> beckon.v1.FormChoice
+	17, // 5: beckon.v1.Form.fields:type_name -> beckon.v1.FormField
+	15, // 6: beckon.v1.DecisionItem.action:type_name -> beckon.v1.Action
+	14, // 7: beckon.v1.DecisionItem.options:type_name -> beckon.v1.Option
+	16, // 8: beckon.v1.DecisionItem.facts:type_name -> beckon.v1.Fact
+	20, // 9: beckon.v1.DecisionItem.multi:type_name -> beckon.v1.MultiChoice
+	19, // 10: beckon.v1.DecisionItem.form:type_name -> beckon.v1.Form
+	22, // 11: beckon.v1.Answer.items:type_name -> beckon.v1.AnswerItem
+	8,  // 12: beckon.v1.Answer.surface:type_name -> beckon.v1.Surface
+	43, // 13: beckon.v1.Answer.answer_time:type_name -> google.protobuf.Timestamp
+	43, // 14: beckon.v1.Answer.deliver_time:type_name -> google.protobuf.Timestamp
+	9,  // 15: beckon.v1.Grant.state:type_name -> beckon.v1.GrantState
+	43, // 16: beckon.v1.Grant.expire_time:type_name -> google.protobuf.Timestamp
+	43, // 17: beckon.v1.Grant.use_time:type_name -> google.protobuf.Timestamp
+	0,  // 18: beckon.v1.Decision.state:type_name -> beckon.v1.DecisionState
+	1,  // 19: beckon.v1.Decision.kind:type_name -> beckon.v1.DecisionKind
+	21, // 20: beckon.v1.Decision.items:type_name -> beckon.v1.DecisionItem
+	4,  // 21: beckon.v1.Decision.effect_class:type_name -> beckon.v1.EffectClass
+	43, // 22: beckon.v1.Decision.expire_time:type_name -> google.protobuf.Timestamp
+	7,  // 23: beckon.v1.Decision.on_expiry:type_name -> beckon.v1.OnExpiry
+	23, // 24: beckon.v1.Decision.answer:type_name -> beckon.v1.Answer
+	24, // 25: beckon.v1.Decision.grants:type_name -> beckon.v1.Grant
+	43, // 26: beckon.v1.Decision.create_time:type_name -> google.protobuf.Timestamp
+	43, // 27: beckon.v1.Decision.close_time:type_name -> google.protobuf.Timestamp
+	6,  // 28: beckon.v1.Decision.join:type_name -> beckon.v1.DecisionJoin
+	1,  // 29: beckon.v1.RequestDecisionRequest.kind:type_name -> beckon.v1.DecisionKind
+	21, // 30: beckon.v1.RequestDecisionRequest.items:type_name -> beckon.v1.DecisionItem
+	44, // 31: beckon.v1.RequestDecisionRequest.timeout:type_name -> google.protobuf.Duration
+	7,  // 32: beckon.v1.RequestDecisionRequest.on_expiry:type_name -> beckon.v1.OnExpiry
+	6,  // 33: beckon.v1.RequestDecisionRequest.join:type_name -> beckon.v1.DecisionJoin
+	25, // 34: beckon.v1.RequestDecisionResponse.decision:type_name -> beckon.v1.Decision
+	44, // 35: beckon.v1.WaitDecisionRequest.wait:type_name -> google.protobuf.Duration
+	25, // 36: beckon.v1.WaitDecisionResponse.decision:type_name -> beckon.v1.Decision
+	43, // 37: beckon.v1.AcknowledgeDecisionResponse.alert_time:type_name -> google.protobuf.Timestamp
+	22, // 38: beckon.v1.AnswerDecisionRequest.items:type_name -> beckon.v1.AnswerItem
+	8,  // 39: beckon.v1.AnswerDecisionRequest.surface:type_name -> beckon.v1.Surface
+	43, // 40: beckon.v1.Winner.answer_time:type_name -> google.protobuf.Timestamp
+	8,  // 41: beckon.v1.Winner.surface:type_name -> beckon.v1.Surface
+	10, // 42: beckon.v1.AnswerDecisionResponse.outcome:type_name -> beckon.v1.AnswerOutcome
+	33, // 43: beckon.v1.AnswerDecisionResponse.winner:type_name -> beckon.v1.Winner
+	25, // 44: beckon.v1.AnswerDecisionResponse.decision:type_name -> beckon.v1.Decision
+	11, // 45: beckon.v1.AnswerDecisionResponse.needed_step:type_name -> beckon.v1.Step
+	12, // 46: beckon.v1.WithdrawDecisionRequest.reason:type_name -> beckon.v1.WithdrawReason
+	25, // 47: beckon.v1.WithdrawDecisionResponse.decision:type_name -> beckon.v1.Decision
+	25, // 48: beckon.v1.GetDecisionResponse.decision:type_name -> beckon.v1.Decision
+	13, // 49: beckon.v1.RevokeGrantResponse.outcome:type_name -> beckon.v1.RevokeOutcome
+	24, // 50: beckon.v1.RevokeGrantResponse.grant:type_name -> beckon.v1.Grant
+	16, // 51: beckon.v1.PreviewEditResponse.facts:type_name -> beckon.v1.Fact
+	26, // 52: beckon.v1.DecisionService.RequestDecision:input_type -> beckon.v1.RequestDecisionRequest
+	28, // 53: beckon.v1.DecisionService.WaitDecision:input_type -> beckon.v1.WaitDecisionRequest
+	32, // 54: beckon.v1.DecisionService.AnswerDecision:input_type -> beckon.v1.AnswerDecisionRequest
+	35, // 55: beckon.v1.DecisionService.WithdrawDecision:input_type -> beckon.v1.WithdrawDecisionRequest
+	37, // 56: beckon.v1.DecisionService.GetDecision:input_type -> beckon.v1.GetDecisionRequest
+	39, // 57: beckon.v1.DecisionService.RevokeGrant:input_type -> beckon.v1.RevokeGrantRequest
+	41, // 58: beckon.v1.DecisionService.PreviewEdit:input_type -> beckon.v1.PreviewEditRequest
+	30, // 59: beckon.v1.DecisionService.AcknowledgeDecision:input_type -> beckon.v1.AcknowledgeDecisionRequest
+	27, // 60: beckon.v1.DecisionService.RequestDecision:output_type -> beckon.v1.RequestDecisionResponse
+	29, // 61: beckon.v1.DecisionService.WaitDecision:output_type -> beckon.v1.WaitDecisionResponse
+	34, // 62: beckon.v1.DecisionService.AnswerDecision:output_type -> beckon.v1.AnswerDecisionResponse
+	36, // 63: beckon.v1.DecisionService.WithdrawDecision:output_type -> beckon.v1.WithdrawDecisionResponse
+	38, // 64: beckon.v1.DecisionService.GetDecision:output_type -> beckon.v1.GetDecisionResponse
+	40, // 65: beckon.v1.DecisionService.RevokeGrant:output_type -> beckon.v1.RevokeGrantResponse
+	42, // 66: beckon.v1.DecisionService.PreviewEdit:output_type -> beckon.v1.PreviewEditResponse
+	31, // 67: beckon.v1.DecisionService.AcknowledgeDecision:output_type -> beckon.v1.AcknowledgeDecisionResponse
+	60, // [60:68] is the sub-list for method output_type
+	52, // [52:60] is the sub-list for method input_type
+	52, // [52:52] is the sub-list for extension type_name
+	52, // [52:52] is the sub-list for extension extendee
+	0,  // [0:52] is the sub-list for field type_name
 }
 
 func init() { file_beckon_v1_decision_proto_init() }
@@ -2916,8 +3673,8 @@ func file_beckon_v1_decision_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_beckon_v1_decision_proto_rawDesc), len(file_beckon_v1_decision_proto_rawDesc)),
-			NumEnums:      12,
-			NumMessages:   23,
+			NumEnums:      14,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

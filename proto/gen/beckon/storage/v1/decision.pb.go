@@ -67,7 +67,9 @@ type Decision struct {
 	// What a question of the server is about.
 	About string `protobuf:"bytes,21,opt,name=about,proto3" json:"about,omitempty"`
 	// In which version.
-	AboutVersion  uint32 `protobuf:"varint,22,opt,name=about_version,json=aboutVersion,proto3" json:"about_version,omitempty"`
+	AboutVersion uint32 `protobuf:"varint,22,opt,name=about_version,json=aboutVersion,proto3" json:"about_version,omitempty"`
+	// How the answers to several items belong together.
+	Join          uint32 `protobuf:"varint,23,opt,name=join,proto3" json:"join,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -256,6 +258,13 @@ func (x *Decision) GetAboutVersion() uint32 {
 	return 0
 }
 
+func (x *Decision) GetJoin() uint32 {
+	if x != nil {
+		return x.Join
+	}
+	return 0
+}
+
 // Question is one item of a decision.
 type Question struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -268,7 +277,17 @@ type Question struct {
 	// The ways to answer it.
 	Options []*Option `protobuf:"bytes,4,rep,name=options,proto3" json:"options,omitempty"`
 	// What the server drew from the action.
-	Facts         []*Fact `protobuf:"bytes,5,rep,name=facts,proto3" json:"facts,omitempty"`
+	Facts []*Fact `protobuf:"bytes,5,rep,name=facts,proto3" json:"facts,omitempty"`
+	// A word or two above the question.
+	Header string `protobuf:"bytes,6,opt,name=header,proto3" json:"header,omitempty"`
+	// What the content of a form has to satisfy, as the JSON that came in.
+	Schema []byte `protobuf:"bytes,7,opt,name=schema,proto3" json:"schema,omitempty"`
+	// The page to open.
+	Url string `protobuf:"bytes,8,opt,name=url,proto3" json:"url,omitempty"`
+	// How many options at least.
+	Min uint32 `protobuf:"varint,9,opt,name=min,proto3" json:"min,omitempty"`
+	// How many at most; 0 where it is exactly one.
+	Max           uint32 `protobuf:"varint,10,opt,name=max,proto3" json:"max,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -338,6 +357,41 @@ func (x *Question) GetFacts() []*Fact {
 	return nil
 }
 
+func (x *Question) GetHeader() string {
+	if x != nil {
+		return x.Header
+	}
+	return ""
+}
+
+func (x *Question) GetSchema() []byte {
+	if x != nil {
+		return x.Schema
+	}
+	return nil
+}
+
+func (x *Question) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+func (x *Question) GetMin() uint32 {
+	if x != nil {
+		return x.Min
+	}
+	return 0
+}
+
+func (x *Question) GetMax() uint32 {
+	if x != nil {
+		return x.Max
+	}
+	return 0
+}
+
 // Action is what the agent wants to do.
 type Action struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -355,7 +409,9 @@ type Action struct {
 	// the same as 0.
 	Class *uint32 `protobuf:"varint,6,opt,name=class,proto3,oneof" json:"class,omitempty"`
 	// Digest of the action.
-	Digest        []byte `protobuf:"bytes,7,opt,name=digest,proto3" json:"digest,omitempty"`
+	Digest []byte `protobuf:"bytes,7,opt,name=digest,proto3" json:"digest,omitempty"`
+	// What edited arguments have to satisfy, as the JSON that came in.
+	ArgsSchema    []byte `protobuf:"bytes,8,opt,name=args_schema,json=argsSchema,proto3" json:"args_schema,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -439,6 +495,13 @@ func (x *Action) GetDigest() []byte {
 	return nil
 }
 
+func (x *Action) GetArgsSchema() []byte {
+	if x != nil {
+		return x.ArgsSchema
+	}
+	return nil
+}
+
 // Option is one way to answer an item.
 type Option struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -449,7 +512,9 @@ type Option struct {
 	// What choosing it means.
 	Kind uint32 `protobuf:"varint,3,opt,name=kind,proto3" json:"kind,omitempty"`
 	// Whether it takes words.
-	Text          uint32 `protobuf:"varint,4,opt,name=text,proto3" json:"text,omitempty"`
+	Text uint32 `protobuf:"varint,4,opt,name=text,proto3" json:"text,omitempty"`
+	// Where the words start.
+	Prefill       string `protobuf:"bytes,5,opt,name=prefill,proto3" json:"prefill,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -512,13 +577,22 @@ func (x *Option) GetText() uint32 {
 	return 0
 }
 
+func (x *Option) GetPrefill() string {
+	if x != nil {
+		return x.Prefill
+	}
+	return ""
+}
+
 // Fact is a label and a value that the server drew from an action.
 type Fact struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What it is.
 	Label string `protobuf:"bytes,1,opt,name=label,proto3" json:"label,omitempty"`
 	// How it reads.
-	Value         string `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	Value string `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	// Characters of it were made visible.
+	Marked        bool `protobuf:"varint,3,opt,name=marked,proto3" json:"marked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -565,6 +639,13 @@ func (x *Fact) GetValue() string {
 		return x.Value
 	}
 	return ""
+}
+
+func (x *Fact) GetMarked() bool {
+	if x != nil {
+		return x.Marked
+	}
+	return false
 }
 
 // Answer is the one reply that counts.
@@ -693,7 +774,15 @@ type AnswerItem struct {
 	// Ids of the chosen options.
 	Options []string `protobuf:"bytes,2,rep,name=options,proto3" json:"options,omitempty"`
 	// The words.
-	Text          string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	Text string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	// The arguments that took the place of the agent's, as the JSON that came in.
+	EditedArgs []byte `protobuf:"bytes,4,opt,name=edited_args,json=editedArgs,proto3" json:"edited_args,omitempty"`
+	// Digest of the action with them.
+	Edited []byte `protobuf:"bytes,5,opt,name=edited,proto3" json:"edited,omitempty"`
+	// The form as it was filled in, as the JSON that came in.
+	Content []byte `protobuf:"bytes,6,opt,name=content,proto3" json:"content,omitempty"`
+	// Digest of that.
+	ContentDigest []byte `protobuf:"bytes,7,opt,name=content_digest,json=contentDigest,proto3" json:"content_digest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -747,6 +836,34 @@ func (x *AnswerItem) GetText() string {
 		return x.Text
 	}
 	return ""
+}
+
+func (x *AnswerItem) GetEditedArgs() []byte {
+	if x != nil {
+		return x.EditedArgs
+	}
+	return nil
+}
+
+func (x *AnswerItem) GetEdited() []byte {
+	if x != nil {
+		return x.Edited
+	}
+	return nil
+}
+
+func (x *AnswerItem) GetContent() []byte {
+	if x != nil {
+		return x.Content
+	}
+	return nil
+}
+
+func (x *AnswerItem) GetContentDigest() []byte {
+	if x != nil {
+		return x.ContentDigest
+	}
+	return nil
 }
 
 // Grant is the single-use permission that an approval armed.
@@ -853,7 +970,7 @@ var File_beckon_storage_v1_decision_proto protoreflect.FileDescriptor
 
 const file_beckon_storage_v1_decision_proto_rawDesc = "" +
 	"\n" +
-	" beckon/storage/v1/decision.proto\x12\x11beckon.storage.v1\"\x84\x05\n" +
+	" beckon/storage/v1/decision.proto\x12\x11beckon.storage.v1\"\x98\x05\n" +
 	"\bDecision\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x16\n" +
@@ -880,13 +997,20 @@ const file_beckon_storage_v1_decision_proto_rawDesc = "" +
 	"close_time\x18\x13 \x01(\x03R\tcloseTime\x12!\n" +
 	"\fclose_reason\x18\x14 \x01(\tR\vcloseReason\x12\x14\n" +
 	"\x05about\x18\x15 \x01(\tR\x05about\x12#\n" +
-	"\rabout_version\x18\x16 \x01(\rR\faboutVersion\"\xcd\x01\n" +
+	"\rabout_version\x18\x16 \x01(\rR\faboutVersion\x12\x12\n" +
+	"\x04join\x18\x17 \x01(\rR\x04join\"\xb3\x02\n" +
 	"\bQuestion\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\bquestion\x18\x02 \x01(\tR\bquestion\x121\n" +
 	"\x06action\x18\x03 \x01(\v2\x19.beckon.storage.v1.ActionR\x06action\x123\n" +
 	"\aoptions\x18\x04 \x03(\v2\x19.beckon.storage.v1.OptionR\aoptions\x12-\n" +
-	"\x05facts\x18\x05 \x03(\v2\x17.beckon.storage.v1.FactR\x05facts\"\xd3\x01\n" +
+	"\x05facts\x18\x05 \x03(\v2\x17.beckon.storage.v1.FactR\x05facts\x12\x16\n" +
+	"\x06header\x18\x06 \x01(\tR\x06header\x12\x16\n" +
+	"\x06schema\x18\a \x01(\fR\x06schema\x12\x10\n" +
+	"\x03url\x18\b \x01(\tR\x03url\x12\x10\n" +
+	"\x03min\x18\t \x01(\rR\x03min\x12\x10\n" +
+	"\x03max\x18\n" +
+	" \x01(\rR\x03max\"\xf4\x01\n" +
 	"\x06Action\x12\x10\n" +
 	"\x03app\x18\x01 \x01(\tR\x03app\x12\x1e\n" +
 	"\n" +
@@ -897,16 +1021,20 @@ const file_beckon_storage_v1_decision_proto_rawDesc = "" +
 	"\vtarget_json\x18\x05 \x01(\fR\n" +
 	"targetJson\x12\x19\n" +
 	"\x05class\x18\x06 \x01(\rH\x00R\x05class\x88\x01\x01\x12\x16\n" +
-	"\x06digest\x18\a \x01(\fR\x06digestB\b\n" +
-	"\x06_class\"V\n" +
+	"\x06digest\x18\a \x01(\fR\x06digest\x12\x1f\n" +
+	"\vargs_schema\x18\b \x01(\fR\n" +
+	"argsSchemaB\b\n" +
+	"\x06_class\"p\n" +
 	"\x06Option\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\x12\x12\n" +
 	"\x04kind\x18\x03 \x01(\rR\x04kind\x12\x12\n" +
-	"\x04text\x18\x04 \x01(\rR\x04text\"2\n" +
+	"\x04text\x18\x04 \x01(\rR\x04text\x12\x18\n" +
+	"\aprefill\x18\x05 \x01(\tR\aprefill\"J\n" +
 	"\x04Fact\x12\x14\n" +
 	"\x05label\x18\x01 \x01(\tR\x05label\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\x84\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\x12\x16\n" +
+	"\x06marked\x18\x03 \x01(\bR\x06marked\"\x84\x02\n" +
 	"\x06Answer\x123\n" +
 	"\x05items\x18\x01 \x03(\v2\x1d.beckon.storage.v1.AnswerItemR\x05items\x12\"\n" +
 	"\finstallation\x18\x02 \x01(\tR\finstallation\x12\x14\n" +
@@ -916,12 +1044,17 @@ const file_beckon_storage_v1_decision_proto_rawDesc = "" +
 	"\x04view\x18\x06 \x01(\fR\x04view\x12\x14\n" +
 	"\x05proof\x18\a \x01(\fR\x05proof\x12\x12\n" +
 	"\x04time\x18\b \x01(\x03R\x04time\x12!\n" +
-	"\fdeliver_time\x18\t \x01(\x03R\vdeliverTime\"N\n" +
+	"\fdeliver_time\x18\t \x01(\x03R\vdeliverTime\"\xc8\x01\n" +
 	"\n" +
 	"AnswerItem\x12\x12\n" +
 	"\x04item\x18\x01 \x01(\tR\x04item\x12\x18\n" +
 	"\aoptions\x18\x02 \x03(\tR\aoptions\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\"\xad\x01\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\x12\x1f\n" +
+	"\vedited_args\x18\x04 \x01(\fR\n" +
+	"editedArgs\x12\x16\n" +
+	"\x06edited\x18\x05 \x01(\fR\x06edited\x12\x18\n" +
+	"\acontent\x18\x06 \x01(\fR\acontent\x12%\n" +
+	"\x0econtent_digest\x18\a \x01(\fR\rcontentDigest\"\xad\x01\n" +
 	"\x05Grant\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04item\x18\x02 \x01(\tR\x04item\x12\x16\n" +

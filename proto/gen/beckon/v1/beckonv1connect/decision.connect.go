@@ -42,6 +42,9 @@ const (
 	// DecisionServiceRevokeGrantProcedure is the procedure name of the DecisionService's RevokeGrant
 	// RPC.
 	DecisionServiceRevokeGrantProcedure = "/beckon.v1.DecisionService/RevokeGrant"
+	// DecisionServicePreviewEditProcedure is the procedure name of the DecisionService's PreviewEdit
+	// RPC.
+	DecisionServicePreviewEditProcedure = "/beckon.v1.DecisionService/PreviewEdit"
 	// DecisionServiceAcknowledgeDecisionProcedure is the procedure name of the DecisionService's
 	// AcknowledgeDecision RPC.
 	DecisionServiceAcknowledgeDecisionProcedure = "/beckon.v1.DecisionService/AcknowledgeDecision"
@@ -90,6 +93,13 @@ var (
 			Procedure:  DecisionServiceRevokeGrantProcedure,
 		}
 	})
+	decisionServicePreviewEditSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_beckon_v1_decision_proto.Services().ByName("DecisionService").Methods().ByName("PreviewEdit"),
+			Procedure:  DecisionServicePreviewEditProcedure,
+		}
+	})
 	decisionServiceAcknowledgeDecisionSpec = sync.OnceValue(func() connect.Spec {
 		return connect.Spec{
 			StreamType: connect.StreamTypeUnary,
@@ -119,6 +129,12 @@ type DecisionServiceClient interface {
 	// RevokeGrant takes an approval back while it was not used; the agent is
 	// told. Once GO was said it is too late. By the person, on any device.
 	RevokeGrant(context.Context, *v1.RevokeGrantRequest) (*v1.RevokeGrantResponse, error)
+	// PreviewEdit shows what an edit would allow, as the server reads it, before
+	// the person answers with it. It changes nothing. Arguments that do not fit
+	// are INVALID_ARGUMENT with the place; a card that has changed since is
+	// FAILED_PRECONDITION, STALE, one that is closed CLOSED. By the person, on any
+	// device.
+	PreviewEdit(context.Context, *v1.PreviewEditRequest) (*v1.PreviewEditResponse, error)
 	// AcknowledgeDecision says that the person has this card open on this
 	// installation. An alert that has not been sent to it yet then waits until at
 	// most 60 seconds after the question, and half of the time there is to
@@ -153,6 +169,12 @@ type DecisionServiceHandler interface {
 	// RevokeGrant takes an approval back while it was not used; the agent is
 	// told. Once GO was said it is too late. By the person, on any device.
 	RevokeGrant(context.Context, *v1.RevokeGrantRequest) (*v1.RevokeGrantResponse, error)
+	// PreviewEdit shows what an edit would allow, as the server reads it, before
+	// the person answers with it. It changes nothing. Arguments that do not fit
+	// are INVALID_ARGUMENT with the place; a card that has changed since is
+	// FAILED_PRECONDITION, STALE, one that is closed CLOSED. By the person, on any
+	// device.
+	PreviewEdit(context.Context, *v1.PreviewEditRequest) (*v1.PreviewEditResponse, error)
 	// AcknowledgeDecision says that the person has this card open on this
 	// installation. An alert that has not been sent to it yet then waits until at
 	// most 60 seconds after the question, and half of the time there is to
@@ -172,6 +194,7 @@ func RegisterDecisionServiceHandler(server *connect.Server, svc DecisionServiceH
 		connect.Method{Spec: decisionServiceWithdrawDecisionSpec(), Handler: adapter.withdrawDecision},
 		connect.Method{Spec: decisionServiceGetDecisionSpec(), Handler: adapter.getDecision},
 		connect.Method{Spec: decisionServiceRevokeGrantSpec(), Handler: adapter.revokeGrant},
+		connect.Method{Spec: decisionServicePreviewEditSpec(), Handler: adapter.previewEdit},
 		connect.Method{Spec: decisionServiceAcknowledgeDecisionSpec(), Handler: adapter.acknowledgeDecision},
 	)
 }
@@ -201,6 +224,10 @@ func (UnimplementedDecisionServiceHandler) GetDecision(context.Context, *v1.GetD
 
 func (UnimplementedDecisionServiceHandler) RevokeGrant(context.Context, *v1.RevokeGrantRequest) (*v1.RevokeGrantResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, "beckon.v1.DecisionService.RevokeGrant is not implemented")
+}
+
+func (UnimplementedDecisionServiceHandler) PreviewEdit(context.Context, *v1.PreviewEditRequest) (*v1.PreviewEditResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "beckon.v1.DecisionService.PreviewEdit is not implemented")
 }
 
 func (UnimplementedDecisionServiceHandler) AcknowledgeDecision(context.Context, *v1.AcknowledgeDecisionRequest) (*v1.AcknowledgeDecisionResponse, error) {
@@ -254,6 +281,14 @@ func (c *decisionServiceClient) GetDecision(ctx context.Context, req *v1.GetDeci
 func (c *decisionServiceClient) RevokeGrant(ctx context.Context, req *v1.RevokeGrantRequest) (*v1.RevokeGrantResponse, error) {
 	var res v1.RevokeGrantResponse
 	if err := c.client.CallUnary(ctx, decisionServiceRevokeGrantSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *decisionServiceClient) PreviewEdit(ctx context.Context, req *v1.PreviewEditRequest) (*v1.PreviewEditResponse, error) {
+	var res v1.PreviewEditResponse
+	if err := c.client.CallUnary(ctx, decisionServicePreviewEditSpec(), req, &res); err != nil {
 		return nil, err
 	}
 	return &res, nil
@@ -335,6 +370,18 @@ func (h decisionServiceHandler) revokeGrant(ctx context.Context, _ connect.Spec,
 		return err
 	}
 	res, err := h.svc.RevokeGrant(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h decisionServiceHandler) previewEdit(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.PreviewEditRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.PreviewEdit(ctx, &req)
 	if err != nil {
 		return err
 	}

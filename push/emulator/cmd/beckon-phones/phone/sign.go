@@ -18,23 +18,26 @@ var (
 )
 
 // tapItems is the one answer that a verb stands for: one item with one way to
-// say yes and one to say no, neither of which asks for words.
+// say yes and one to say no, neither of which asks for words. Editing is for the
+// card.
 func tapItems(d *v1.Decision, verb string) ([]*v1.AnswerItem, error) {
-	if len(d.GetItems()) != 1 || len(d.GetItems()[0].GetOptions()) != 2 {
+	if len(d.GetItems()) != 1 || d.GetKind() == v1.DecisionKind_DECISION_KIND_OPEN_URL || d.GetItems()[0].GetMulti() != nil {
 		return nil, ErrNoTapAnswer
 	}
 	item := d.GetItems()[0]
 	var yes, no string
 	for _, o := range item.GetOptions() {
-		if o.GetText() == v1.TextRule_TEXT_RULE_REQUIRED {
+		kind := o.GetKind()
+		switch {
+		case kind == v1.OptionKind_OPTION_KIND_EDIT:
+		case o.GetText() == v1.TextRule_TEXT_RULE_REQUIRED:
 			return nil, ErrNoTapAnswer
-		}
-		switch o.GetKind() {
-		case v1.OptionKind_OPTION_KIND_REJECT_ONCE:
+		case kind == v1.OptionKind_OPTION_KIND_REJECT_ONCE && no == "":
 			no = o.GetId()
-		case v1.OptionKind_OPTION_KIND_ALLOW_ONCE, v1.OptionKind_OPTION_KIND_CHOOSE:
+		case (kind == v1.OptionKind_OPTION_KIND_ALLOW_ONCE || kind == v1.OptionKind_OPTION_KIND_CHOOSE) && yes == "":
 			yes = o.GetId()
 		default:
+			return nil, ErrNoTapAnswer
 		}
 	}
 	if yes == "" || no == "" {
@@ -51,7 +54,9 @@ func tapItems(d *v1.Decision, verb string) ([]*v1.AnswerItem, error) {
 func checkAsked(d *v1.Decision, want proof.Digest) error {
 	items := make([]proof.AskedItem, len(d.GetItems()))
 	for i, it := range d.GetItems() {
-		items[i] = proof.AskedItem{ItemID: it.GetId(), Question: it.GetQuestion()}
+		items[i] = proof.AskedItem{
+			ItemID: it.GetId(), Question: it.GetQuestion(), ResponseSchema: it.GetResponseSchemaJson(), URL: it.GetUrl(),
+		}
 		if act := it.GetAction(); act != nil {
 			digest, err := proof.ActionDigest(act.GetApp(), act.GetConnection(), act.GetOperation(), act.GetArgsJson(), act.GetTargetJson())
 			if err != nil {
