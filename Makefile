@@ -19,6 +19,8 @@ export GOLANGCI_LINT_CACHE := $(CURDIR)/.build/golangci
 
 SEED ?= 1
 N    ?= 300
+# How many stories about who is called; `make test` tells a slice of them.
+STORIES ?= 2000
 OFF  ?=
 FUZZTIME ?= 20s
 
@@ -40,10 +42,11 @@ test:
 check: test
 	go test -race -shuffle=on -count=1 -tags off,failpoints ./...
 
-## sim: the seeded simulation; OFF=<rule> switches one rule off to see it caught
+## sim: the seeded simulation and the stories about who is called; OFF=<rule> switches one rule off to see it caught
 sim:
 	@.ci/need e2e/sim "the seeded simulation"
 	SIM_SEED=$(SEED) SIM_N=$(N) OFF=$(OFF) go test $(if $(OFF),-tags off) -count=1 -v -timeout 60m -run '^TestSimulation$$' ./e2e/sim/
+	$(if $(OFF),,ALERTS_SEED=$(SEED) ALERTS_N=$(STORIES) go test -count=1 -v -timeout 60m ./e2e/alerts/)
 	$(if $(OFF),,go test -count=1 -run '^TestRun_' ./e2e/sim/ && go test -tags off -count=1 -v -run '^TestOff' ./e2e/sim/)
 
 ## fuzz: every fuzz target in turn for FUZZTIME
@@ -118,7 +121,7 @@ build:
 
 # The simulation and the stories have their own stage.
 unit:
-	go test -race -shuffle=on $$(go list ./... | grep -vE '/e2e/(sim|scenario|load|conformance|browser)(/|$$)')
+	go test -race -shuffle=on $$(go list ./... | grep -vE '/e2e/(sim|alerts|scenario|load|conformance|browser)(/|$$)')
 
 scenarios:
 	@.ci/need e2e/scenario "the stories"
