@@ -10,6 +10,7 @@ import (
 // error of every call has an [*Error] in its chain.
 type API struct {
 	Account       beckonv1connect.AccountServiceClient
+	Audit         beckonv1connect.AuditServiceClient
 	Addresses     beckonv1connect.AddressServiceClient
 	Agents        beckonv1connect.AgentServiceClient
 	Decisions     beckonv1connect.DecisionServiceClient
@@ -20,6 +21,7 @@ type API struct {
 	Pairing       beckonv1connect.PairingServiceClient
 	Sync          beckonv1connect.SyncServiceClient
 	Tasks         beckonv1connect.TaskServiceClient
+	Timers        beckonv1connect.TimerServiceClient
 	Threads       beckonv1connect.ThreadServiceClient
 	Tokens        beckonv1connect.TokenServiceClient
 
@@ -34,6 +36,7 @@ func newAPI(transport connect.Transport, release func(), retry Retry, creds cred
 	c := connect.NewClient(transport, caller{retry: retry.withDefaults(), creds: creds}.intercept)
 	return &API{
 		Account:       beckonv1connect.NewAccountServiceClient(c),
+		Audit:         beckonv1connect.NewAuditServiceClient(c),
 		Addresses:     beckonv1connect.NewAddressServiceClient(c),
 		Agents:        beckonv1connect.NewAgentServiceClient(c),
 		Decisions:     beckonv1connect.NewDecisionServiceClient(c),
@@ -45,6 +48,7 @@ func newAPI(transport connect.Transport, release func(), retry Retry, creds cred
 		Sync:          beckonv1connect.NewSyncServiceClient(c),
 		Tasks:         beckonv1connect.NewTaskServiceClient(c),
 		Threads:       beckonv1connect.NewThreadServiceClient(c),
+		Timers:        beckonv1connect.NewTimerServiceClient(c),
 		Tokens:        beckonv1connect.NewTokenServiceClient(c),
 		close:         release,
 	}

@@ -34,7 +34,7 @@ func TestAnswerDecision_OneTransaction(t *testing.T) {
 			r := h.give(h.phone, h.signed(h.phone, d, option))
 			w.expect("an answer", effects{
 				Commits: 1, Account: []string{"decision", "task", "counters"}, Thread: []string{"decision"},
-				Audit: []string{"decision.closed by phone: RESOLVED " + audited[option]},
+				Audit: []string{"decision.answered by phone: " + audited[option], "alert.summary by server"},
 			})
 			got := h.decision(d.ID)
 			if diff := cmp.Diff(got, r.Decision); diff != "" {

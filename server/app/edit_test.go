@@ -57,7 +57,7 @@ func TestEdit_GrantedBesideAsked(t *testing.T) {
 	r := h.give(h.phone, h.edits(d, "{ \"size\" : 3.0, \"name\":\"x\" }"))
 	w.expect("an edit", effects{
 		Commits: 1, Account: []string{"decision", "counters"}, Thread: []string{"decision"},
-		Audit: []string{"decision.closed by phone: RESOLVED edited"},
+		Audit: []string{"decision.answered by phone: edited"},
 	})
 	want := writeDigest(t, `{"name":"x","size":3}`)
 	if r.Outcome != decision.Applied || len(r.Decision.Grants) != 1 || r.Decision.Grants[0].Digest != want {

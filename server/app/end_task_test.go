@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -61,6 +62,7 @@ func TestEnd_WhatItLeavesBehind(t *testing.T) {
 			}
 			if c.answered {
 				want.Thread = []string{"decision", "item"} // its grant is void
+				want.Audit = slices.Insert(want.Audit, 0, "grant.ended by server: VOID")
 			}
 			if c.rings {
 				want.Outbox = []string{"result_ready"}

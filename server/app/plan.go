@@ -65,7 +65,37 @@ func (a *App) close(tx *store.Tx, change plan.Change, subject string, addresses 
 			return nil, err
 		}
 	}
+	if err := auditAlerts(tx, change, subject); err != nil {
+		return nil, err
+	}
 	return plan.Withdrawals(accountOfTx(tx), change, rows, addresses, tx.Now()), nil
+}
+
+// auditAlerts sums up, when its subject closes, what became of the calls to look
+// at it, device by device; the rows have the rest.
+func auditAlerts(tx *store.Tx, change plan.Change, subject string) error {
+	if _, revised := change.(plan.DecisionOpened); revised {
+		return nil
+	}
+	rows, err := tx.DeliveriesAbout(subject)
+	if err != nil {
+		return err
+	}
+	detail := map[string]string{}
+	for _, d := range rows {
+		if d.Kind != push.DecisionRequired && d.Kind != push.ResultReady {
+			continue
+		}
+		word := string(d.State)
+		if d.Reason != "" {
+			word += " " + d.Reason
+		}
+		detail[d.Address] = word
+	}
+	if len(detail) == 0 {
+		return nil
+	}
+	return tx.AuditWith(actorServer, "alert.summary", subject, "", detail)
 }
 
 // ending is how a row that was not sent ends with its subject.

@@ -28,7 +28,7 @@ func TestSaveCheckpoint_TakesSignalsAlong(t *testing.T) {
 		Held: held, Checkpoint: app.CheckpointWrite{Data: []byte("a")}, Ack: []uint64{1, 99},
 	})
 	check(t, err)
-	w.expect("a checkpoint", effects{Commits: 1, Thread: []string{"decision"}})
+	w.expect("a checkpoint", effects{Commits: 1, Thread: []string{"decision"}, Audit: []string{"answer.delivered by agent"}})
 	if v != 1 {
 		t.Errorf("version %d", v)
 	}

@@ -27,9 +27,9 @@ func (a *App) applyDecision(tx *store.Tx, d decision.State, events []decision.Ev
 		return d, err
 	}
 	if was != decision.Pending || d.Status == decision.Pending {
-		return d, nil
+		return d, auditLater(tx, d, events, actor)
 	}
-	if err := tx.Audit(actor, "decision.closed", d.ID, verdict(d)); err != nil {
+	if err := auditClosed(tx, d, actor); err != nil {
 		return d, err
 	}
 	told, err := a.plan(tx, plan.DecisionClosed{Subject: decisionSubject(d), By: answeredOn(d)})
@@ -80,23 +80,4 @@ func (a *App) tellTask(tx *store.Tx, d decision.State) error {
 		_, err = a.stepTask(tx, s, task.Stop{By: actorServer, Reason: "A question was not answered in time."})
 	}
 	return err
-}
-
-// verdict is how a decision ended, for the audit: what a person allowed and
-// refused are two facts, and neither is silence.
-func verdict(d decision.State) string {
-	switch {
-	case d.Status != decision.Resolved:
-		return d.Status.String()
-	case d.WasEdited():
-		return "RESOLVED edited"
-	case d.Allows(d.Answer.Items):
-		return "RESOLVED allowed"
-	case d.Raises(d.Answer.Items):
-		return "RESOLVED answered"
-	case d.Refuses(d.Answer.Items):
-		return "RESOLVED denied"
-	default:
-		return "RESOLVED dismissed"
-	}
 }

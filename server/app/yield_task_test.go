@@ -27,7 +27,7 @@ func TestYieldTask_OneCommit(t *testing.T) {
 	check(t, err)
 	w.expect("a yield", effects{
 		Commits: 1, Account: []string{"task"}, Thread: []string{"decision"},
-		Badge: store.Counters{OpenDecisions: 1},
+		Badge: store.Counters{OpenDecisions: 1}, Audit: []string{"answer.delivered by agent"},
 	})
 	got := h.task(s.ID)
 	if phase != task.Waiting || got.Phase != task.Waiting || got.Checkpoint != 1 || got.Lease.ID != "" || len(h.signals(s.ID)) != 0 {

@@ -38,6 +38,8 @@ func Table() map[string]Row {
 		v + "AgentService/RevokeKey":     {Kinds: full},
 		v + "AgentService/MintTaskToken": {Kinds: agents},
 
+		v + "AuditService/ListAudit": {Kinds: people},
+
 		v + "DecisionService/RequestDecision":     {Kinds: workers},
 		v + "DecisionService/WaitDecision":        {Kinds: workers},
 		v + "DecisionService/WithdrawDecision":    {Kinds: workers},

@@ -96,6 +96,8 @@ func refusals() map[string]struct {
 		"proof.ErrMalformed":  {proof.ErrMalformed, "permission_denied", "BAD_PROOF"},
 		"proof.ErrMismatch":   {proof.ErrMismatch, "permission_denied", "BAD_PROOF"},
 		"proof.ErrWeakSecret": {proof.ErrWeakSecret, "invalid_argument", "BAD_SECRET"},
+		// Only whoever verifies a chain meets this, without a server.
+		"proof.ErrChain": {proof.ErrChain, "internal", "INTERNAL"},
 		// A server signs nothing by such a key.
 		"proof.ErrPrivateKey": {proof.ErrPrivateKey, "internal", "INTERNAL"},
 	}

@@ -90,6 +90,7 @@ func taskRequests(v string) map[string]request {
 		v + "TaskService/FailTask": named(func(_ *world, _ device, s side) proto.Message {
 			return &v1.FailTaskRequest{TaskId: s.agent.task, LeaseId: s.agent.lease, Failure: &v1.TaskFailure{Code: "x"}}
 		}),
+		v + "AuditService/ListAudit": named(func(_ *world, _ device, _ side) proto.Message { return &v1.ListAuditRequest{} }),
 		v + "TimerService/SetTimer": named(func(_ *world, _ device, s side) proto.Message {
 			return &v1.SetTimerRequest{TaskId: s.agent.task, LeaseId: s.agent.lease, Key: "k", When: &v1.SetTimerRequest_After{After: durationpb.New(time.Hour)}}
 		}),

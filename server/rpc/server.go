@@ -125,6 +125,7 @@ func register(srv *connect.Server, a *app.App) {
 	beckonv1connect.RegisterAccountServiceHandler(srv, accountService{a})
 	beckonv1connect.RegisterAddressServiceHandler(srv, addressService{a})
 	beckonv1connect.RegisterAgentServiceHandler(srv, agentService{a})
+	beckonv1connect.RegisterAuditServiceHandler(srv, auditService{a})
 	beckonv1connect.RegisterDeliveryServiceHandler(srv, deliveryService{a})
 	beckonv1connect.RegisterTimerServiceHandler(srv, timerService{a})
 	beckonv1connect.RegisterInstallationServiceHandler(srv, installationService{a})

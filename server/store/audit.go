@@ -12,9 +12,14 @@ import (
 // JSON and no storage message: their very bytes are hashed, so they must read
 // the same to whoever verifies the chain with other tools.
 func (t *Tx) Audit(actor, kind, subject, outcome string) error {
+	return t.AuditWith(actor, kind, subject, outcome, nil)
+}
+
+// AuditWith appends an entry that holds details besides.
+func (t *Tx) AuditWith(actor, kind, subject, outcome string, detail map[string]string) error {
 	e := AuditEntry{
 		Seq: t.head.AuditSeq + 1, Prev: t.head.AuditHash, Time: t.now,
-		Actor: actor, Kind: kind, Subject: subject, Outcome: outcome,
+		Actor: actor, Kind: kind, Subject: subject, Outcome: outcome, Detail: detail,
 	}
 	b, err := json.Marshal(e)
 	if err != nil {

@@ -219,6 +219,8 @@ type AuditEntry struct {
 	Kind    string    `json:"kind"`
 	Subject string    `json:"subject"`
 	Outcome string    `json:"outcome"`
+	// Detail holds what else belongs to the fact, words and digests only.
+	Detail map[string]string `json:"detail,omitempty"`
 }
 
 // Idempotent is the remembered result of a write: the hash of the command and

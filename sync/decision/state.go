@@ -233,6 +233,15 @@ const (
 	SurfaceTerminal     Surface = 3
 )
 
+// String is the word that people and logs see.
+func (s Surface) String() string {
+	names := [...]string{"UNKNOWN", "APP", "NOTIFICATION", "TERMINAL"}
+	if int(s) < len(names) {
+		return names[s]
+	}
+	return "?"
+}
+
 // Answer is the one that won.
 type Answer struct {
 	Items        []AnswerItem
@@ -257,6 +266,15 @@ const (
 	Void         GrantState = 3
 	GrantExpired GrantState = 4
 )
+
+// String is the word that people and logs see.
+func (s GrantState) String() string {
+	names := [...]string{"", "ARMED", "CONSUMED", "VOID", "EXPIRED"}
+	if int(s) < len(names) {
+		return names[s]
+	}
+	return "?"
+}
 
 // Grant is the permission that an approval armed.
 type Grant struct {

@@ -45,6 +45,7 @@ type commandLine struct {
 	KillSwitch killSwitchCommand `cmd:"" group:"For people" help:"Stop every agent of the account at once, or let them work again."`
 	Effect     effectCommand     `cmd:"" group:"For people" help:"What agents have done to the outside world."`
 	Deliveries deliveriesCommand `cmd:"" group:"For people" help:"List what was to ring, on which device, and why it did or did not."`
+	Audit      auditCommand      `cmd:"" group:"For people" help:"Show, export or verify what was done in your account, by whom and when."`
 	Settings   settingsCommand   `cmd:"" group:"For people" help:"Show or change how much a push may show."`
 	Unlock     unlockCommand     `cmd:"" group:"For people" help:"Show digits that unlock this terminal for answers of class 2; with arguments: unlock another one."`
 
