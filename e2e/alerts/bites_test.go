@@ -58,6 +58,11 @@ func TestAlerts_BitesFaults(t *testing.T) {
 	}
 }
 
+// calls tells alerts from what derives from them.
+func calls(row push.Delivery) bool {
+	return row.Kind == push.DecisionRequired || row.Kind == push.ResultReady
+}
+
 func withdrawalDropped() alerts.Mutation {
 	return alerts.Mutation{Send: func(row push.Delivery, m push.Message, send func(push.Message) push.Verdict) push.Verdict {
 		if row.Kind == push.Withdraw {
@@ -71,7 +76,7 @@ func withdrawalDropped() alerts.Mutation {
 func alertDropped() alerts.Mutation {
 	n := 0
 	return alerts.Mutation{Send: func(row push.Delivery, m push.Message, send func(push.Message) push.Verdict) push.Verdict {
-		if n++; row.Kind != push.Withdraw && n%3 == 0 {
+		if n++; calls(row) && n%3 == 0 {
 			return push.Verdict{Class: push.OK}
 		}
 		return send(m)
@@ -88,7 +93,7 @@ func badgeOff() alerts.Mutation {
 func newIdentity() alerts.Mutation {
 	tries := map[string]int{}
 	return alerts.Mutation{Send: func(row push.Delivery, m push.Message, send func(push.Message) push.Verdict) push.Verdict {
-		if tries[row.ID]++; tries[row.ID] > 1 && row.Kind != push.Withdraw {
+		if tries[row.ID]++; tries[row.ID] > 1 && calls(row) {
 			m.CollapseID = "again" + m.CollapseID[:20]
 		}
 		return send(m)
@@ -103,9 +108,9 @@ func silenced() alerts.Mutation {
 func lateAlert() alerts.Mutation {
 	asked := map[string]push.Message{}
 	return alerts.Mutation{Send: func(row push.Delivery, m push.Message, send func(push.Message) push.Verdict) push.Verdict {
-		if row.Kind != push.Withdraw {
+		if calls(row) {
 			asked[row.Key()] = m
-		} else if old, ok := asked[row.Key()]; ok {
+		} else if old, ok := asked[row.Key()]; ok && row.Kind == push.Withdraw {
 			old.Address, old.Payload.Badge = m.Address, m.Payload.Badge
 			return send(old)
 		}

@@ -262,6 +262,9 @@ func (w *world) observeEvent(h *handset, e device.Event) {
 	default:
 		return
 	}
+	if w.wire.quiet[e.ID] {
+		return // it had nothing to show
+	}
 	if f.Subject, f.Withdraw = w.wire.about(e.Tag, e.ID); f.Subject == "" {
 		w.must(fmt.Errorf("%s: nothing that was sent explains %s of %q, %q", h.name, e.Kind, e.Tag, e.ID))
 	}

@@ -36,10 +36,12 @@ type wire struct {
 	// push, backs those that take an alert back.
 	tags, names map[string]string
 	backs       map[string]bool
+	// quiet are the names of pushes about no subject.
+	quiet map[string]bool
 }
 
 func newWire() wire {
-	return wire{tokens: map[string]*handset{}, tags: map[string]string{}, names: map[string]string{}, backs: map[string]bool{}}
+	return wire{tokens: map[string]*handset{}, tags: map[string]string{}, names: map[string]string{}, backs: map[string]bool{}, quiet: map[string]bool{}}
 }
 
 // about explains an alert by its tag, or by its vendor's name where it has none.
@@ -52,6 +54,9 @@ func (x wire) about(tag, name string) (subject string, withdraw bool) {
 }
 
 func withdraws(k push.Kind) bool { return k == push.Withdraw }
+
+// quiet tells pushes that show nothing, and are about nothing.
+func quiet(k push.Kind) bool { return k == push.Sweep || k == push.BadgeOnly }
 
 // work is one round of a lane's worker.
 func (w *world) work(lane string, n int, dies crash) {
@@ -107,7 +112,7 @@ func (w *world) deliver(lane string, row push.Delivery, dies crash) worker.Resul
 	}
 	unsure := v.Class == push.Ambiguous || v.Class == push.Backoff || dies == diesSent
 	if h := w.wire.tokens[m.Address.Token]; unsure && h != nil {
-		w.tell(oracle.Fact{Kind: oracle.Unsure, Phone: h.name, Subject: row.Key(), Withdraw: withdraws(row.Kind)})
+		w.tell(oracle.Fact{Kind: oracle.Unsure, Phone: h.name, Subject: row.Key(), Withdraw: withdraws(row.Kind), Quiet: quiet(row.Kind)})
 	}
 	if v.Class == push.Cred || v.Class == push.SlowAll {
 		w.paused[lane] = w.Now().Add(max(lanePause, v.RetryAfter))
@@ -119,9 +124,13 @@ func (w *world) deliver(lane string, row push.Delivery, dies crash) worker.Resul
 // send is one attempt at the vendor, with what it was written down.
 func (w *world) send(lane string, since int, m push.Message) push.Verdict {
 	h, limit := w.wire.tokens[m.Address.Token], answerIn
-	w.wire.tags[m.CollapseID] = m.Payload.Key()
-	w.wire.names[m.ProviderID] = m.CollapseID
-	w.wire.backs[m.ProviderID] = withdraws(m.Payload.Kind)
+	if quiet(m.Payload.Kind) {
+		w.wire.quiet[m.ProviderID] = true
+	} else {
+		w.wire.tags[m.CollapseID] = m.Payload.Key()
+		w.wire.names[m.ProviderID] = m.CollapseID
+		w.wire.backs[m.ProviderID] = withdraws(m.Payload.Kind)
+	}
 	if h.quiet > 0 {
 		h.quiet--
 		limit = silenceIn
@@ -129,6 +138,7 @@ func (w *world) send(lane string, since int, m push.Message) push.Verdict {
 	w.tell(oracle.Fact{
 		Kind: oracle.Sent, Phone: h.name, Account: w.accountOf(m.Payload.Account), Subject: m.Payload.Key(),
 		Withdraw: withdraws(m.Payload.Kind), Badge: int(m.Payload.Badge.Count), Since: since, Stale: m.Address.Token != h.token,
+		Quiet: quiet(m.Payload.Kind),
 	})
 	ctx, cancel := context.WithTimeout(w.ctx, limit)
 	defer cancel()
@@ -149,8 +159,12 @@ func (w *world) accountOf(tag string) string {
 // was not told.
 func (w *world) noteNames() {
 	for _, r := range w.fcm.Requests() {
-		if r.Name != "" {
-			w.wire.names[r.Name] = r.Data["tag"]
+		switch tag := r.Data["tag"]; {
+		case r.Name == "":
+		case tag == "":
+			w.wire.quiet[r.Name] = true
+		default:
+			w.wire.names[r.Name] = tag
 			w.wire.backs[r.Name] = r.Data["title"] == ""
 		}
 	}

@@ -176,7 +176,7 @@ func (w *world) rows() []oracle.Row {
 			w.must(err)
 			for _, r := range got.Rows {
 				out = append(out, oracle.Row{
-					Installation: r.Device.ID, Subject: r.Key(), Withdraw: withdraws(r.Kind),
+					Installation: r.Device.ID, Subject: r.Key(), Withdraw: withdraws(r.Kind), Quiet: quiet(r.Kind),
 					State: string(r.State), Reason: r.Reason, Waited: !r.HeldUntil.IsZero(),
 				})
 			}

@@ -65,6 +65,8 @@ type Fact struct {
 	Until time.Time
 	// Failed and Result tell how a task ended.
 	Failed, Result bool
+	// Quiet: a push is about no subject: it counts, or wakes the app to tidy up.
+	Quiet bool
 	// Stale: a push went to a token that the phone's app has given up.
 	Stale bool
 	// Withdraw tells that a push takes Subject back.
@@ -91,6 +93,7 @@ type Row struct {
 	// Installation is empty once the device is not known any more.
 	Installation, Subject string
 	Withdraw              bool
+	Quiet                 bool
 	State, Reason         string
 	// Waited: it says that it waited because the phone was in hand.
 	Waited bool
@@ -126,7 +129,7 @@ func (f Fact) String() string {
 	for _, part := range []struct {
 		name string
 		on   bool
-	}{{"failed", f.Failed}, {"result", f.Result}, {"withdraw", f.Withdraw}, {"stale", f.Stale}} {
+	}{{"failed", f.Failed}, {"result", f.Result}, {"withdraw", f.Withdraw}, {"stale", f.Stale}, {"quiet", f.Quiet}} {
 		if part.on {
 			b.WriteString(" " + part.name)
 		}

@@ -104,9 +104,10 @@ type subject struct {
 	closed   int
 	closedAt time.Time
 	closedBy string // phone
-	// eligible are the phones that have to show it; held those that may only do
+	// eligible are the phones that have to show it, with the installation that
+	// each was then; held those that may only do
 	// so later.
-	eligible map[string]bool
+	eligible map[string]string
 	held     map[string]time.Time
 	// mayWait are phones that showed the thread, maybe as whose they were before, or
 	// have opened the card.
@@ -242,7 +243,7 @@ func (s *story) inTask(f Fact) *work {
 
 func (s *story) add(i int, f Fact, x *subject) {
 	x.account, x.thread, x.task, x.at, x.asked = f.Account, f.Thread, f.Task, i, f.Time
-	x.eligible, x.held = map[string]bool{}, map[string]time.Time{}
+	x.eligible, x.held = map[string]string{}, map[string]time.Time{}
 	x.mayWait = map[string]bool{}
 	if s.subjects[x.id] != nil {
 		return // the end of a task is told once
@@ -251,7 +252,7 @@ func (s *story) add(i int, f Fact, x *subject) {
 	s.order = append(s.order, x)
 	for _, p := range s.phones {
 		if x.needed && p.account == x.account && p.registered {
-			x.eligible[p.name] = true
+			x.eligible[p.name] = p.installation
 		}
 		for installation, in := range p.inHand {
 			if !x.question || in.thread != x.thread || !in.until.After(f.Time) {

@@ -33,6 +33,12 @@ func (s *story) findf(rule string, at int, format string, args ...any) {
 // see judges one thing that a vendor or a phone did.
 func (s *story) see(i int, f Fact) {
 	p, x := s.phone(f.Phone), s.subjects[f.Subject]
+	if f.Quiet {
+		if f.Kind == Sent {
+			s.seeAnySent(i, f, p, f.Account)
+		}
+		return
+	}
 	if x == nil || !x.needed {
 		if f.Kind == Sent || f.Kind == Rang || f.Kind == Appeared {
 			s.findf("R20", i, "%s: %s about %s, which calls for nobody", p.name, f.Kind, short(f.Subject))
@@ -59,14 +65,19 @@ func (s *story) see(i int, f Fact) {
 	}
 }
 
-// seeSent judges what goes out by what its sender could know.
+// seeAnySent judges what holds for every push, by what its sender could know.
+func (s *story) seeAnySent(i int, f Fact, p *phone, account string) {
+	if now := p.accountBefore(f.Since); now != account && !f.Stale {
+		s.findf("B14", i, "%s belongs to %s and is sent %q of %s", p.name, now, short(f.Subject), account)
+	}
+	if want := s.countBefore(account, f.Since); f.Badge != want {
+		s.findf("R26", i, "%s: a push about %q carries badge %d, want %d", p.name, short(f.Subject), f.Badge, want)
+	}
+}
+
+// seeSent judges an alert, or what takes one back.
 func (s *story) seeSent(i int, f Fact, p *phone, x *subject, t *told) {
-	if now := p.accountBefore(f.Since); now != x.account && !f.Stale {
-		s.findf("B14", i, "%s belongs to %s and is sent %s of %s", p.name, now, short(x.id), x.account)
-	}
-	if want := s.countBefore(x.account, f.Since); f.Badge != want {
-		s.findf("R26", i, "%s: a push about %s carries badge %d, want %d", p.name, short(x.id), f.Badge, want)
-	}
+	s.seeAnySent(i, f, p, x.account)
 	if f.Withdraw {
 		t.sentBack++
 		if !x.handledBefore(f.Since) {

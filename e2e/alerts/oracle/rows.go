@@ -3,14 +3,17 @@ package oracle
 // judgeRows judges what the server says against what the story bears out.
 func (s *story) judgeRows(rows []Row) {
 	for _, r := range rows {
+		switch r.State {
+		case "pending", "leased", "retry":
+			s.findf("R21", -1, "all is over and a row about %q is still %s %s", short(r.Subject), r.State, r.Reason)
+		}
 		x := s.subjects[r.Subject]
+		if r.Quiet {
+			continue
+		}
 		if x == nil || !x.needed {
 			s.findf("R20", -1, "a row calls for %s, which calls for nobody", short(r.Subject))
 			continue
-		}
-		switch r.State {
-		case "pending", "leased", "retry":
-			s.findf("R21", -1, "all is over and a row about %s is still %s %s", short(x.id), r.State, r.Reason)
 		}
 		p, known := s.phones[s.owner[r.Installation]]
 		if !known {
@@ -30,13 +33,13 @@ func (s *story) judgeRows(rows []Row) {
 // not, and the story says so too.
 func (s *story) judgeCalls(rows []Row) {
 	for _, x := range s.order {
-		for name := range x.eligible {
+		for name, installation := range x.eligible {
 			p := s.phones[name]
 			t := p.about(x.id)
 			if t.shown > 0 {
 				continue
 			}
-			row, ok := s.rowOf(p, x, rows)
+			row, ok := rowOf(installation, x, rows)
 			if !ok {
 				// The device's own row goes with the device.
 				if !p.changedHands(x.at) {
@@ -51,9 +54,9 @@ func (s *story) judgeCalls(rows []Row) {
 	}
 }
 
-func (s *story) rowOf(p *phone, x *subject, rows []Row) (Row, bool) {
+func rowOf(installation string, x *subject, rows []Row) (Row, bool) {
 	for _, r := range rows {
-		if r.Subject == x.id && !r.Withdraw && s.owner[r.Installation] == p.name {
+		if r.Subject == x.id && !r.Withdraw && r.Installation == installation {
 			return r, true
 		}
 	}
