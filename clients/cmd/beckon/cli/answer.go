@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -14,9 +15,12 @@ import (
 func newKey() string { return beckon.NewID() }
 
 type answerCommand struct {
-	ID     string `arg:""                                     help:"The decision."                     name:"id"`
-	Option string `arg:""                                     help:"The option, as shown in brackets."`
-	Text   string `help:"A text, where the option takes one."`
+	ID      string   `arg:""                                     help:"The decision."                     name:"id"`
+	Option  []string `arg:""                                                                     help:"The option, by its name in brackets or its number; several where the question takes several; ITEM=OPTION where there are several questions."`
+	Text    string   `help:"A text, where the option takes one."`
+	Args    string   `help:"With an option that edits: a file with the whole arguments, or - for standard input; without it $$EDITOR is started." placeholder:"FILE"`
+	Set     []string `help:"Of a form: one field; repeat it." placeholder:"NAME=VALUE" sep:"none"`
+	Content string   `help:"Of a form: a file with the whole JSON object, or - for standard input." placeholder:"FILE"`
 }
 
 // Help is shown under the line about the command.
@@ -50,18 +54,15 @@ func (c answerCommand) Run(s *session) error {
 		return err
 	}
 	d := got.GetDecision()
-	items, err := beckon.Choose(d, c.Option, c.Text)
+	items, err := c.compose(s, d)
 	if err != nil {
-		return usage("%v; it has: %s", err, optionIDs(d))
-	}
-	if err := c.checkText(d); err != nil {
 		return err
 	}
 	interactive, alone := false, "" // why nobody counts as being there
-	if d.GetState() == v1.DecisionState_DECISION_STATE_PENDING && raises(d, c.Option) {
+	if d.GetState() == v1.DecisionState_DECISION_STATE_PENDING && raises(d, items) {
 		if os.Getenv(beckon.EnvTaskFile) != "" {
 			alone = beckon.EnvTaskFile + " is set, as inside 'beckon run', and an agent's command can only refuse"
-		} else if interactive, err = s.confirm(d, c.Option); err != nil {
+		} else if interactive, err = s.confirm(p, d, items); err != nil {
 			return err
 		} else if !interactive {
 			alone = "standard input is no terminal with a person at it, and without one this can only refuse"
@@ -76,42 +77,42 @@ func (c answerCommand) Run(s *session) error {
 	return s.answered(res, alone)
 }
 
-// checkText says before anything is confirmed that the option takes a text, or
-// that it takes none.
-func (c answerCommand) checkText(d *v1.Decision) error {
-	for _, it := range d.GetItems() {
-		for _, o := range it.GetOptions() {
-			switch {
-			case o.GetId() != c.Option:
-			case len(c.Text) > 4096:
-				return usage("--text has %d bytes, at most 4096", len(c.Text))
-			case c.Text == "" && o.GetText() == v1.TextRule_TEXT_RULE_REQUIRED:
-				return usage("%s needs your words: add --text '…'", oneLine(c.Option))
-			case c.Text != "" && o.GetText() != v1.TextRule_TEXT_RULE_REQUIRED && o.GetText() != v1.TextRule_TEXT_RULE_OPTIONAL:
-				return usage("%s takes no --text", oneLine(c.Option))
+// raises reports whether an answer does anything but refuse or dismiss.
+func raises(d *v1.Decision, items []*v1.AnswerItem) bool {
+	for _, a := range items {
+		for _, id := range a.GetOptionIds() {
+			if !lowers(d, a.GetItemId(), id) {
+				return true
 			}
 		}
 	}
-	return nil
+	return false
 }
 
-// raises reports whether an option does anything but refuse.
-func raises(d *v1.Decision, option string) bool {
+// lowers reports whether an option lets nothing happen.
+func lowers(d *v1.Decision, item, option string) bool {
 	for _, it := range d.GetItems() {
 		for _, o := range it.GetOptions() {
-			if o.GetId() == option {
-				return o.GetKind() != v1.OptionKind_OPTION_KIND_REJECT_ONCE
+			if it.GetId() != item || o.GetId() != option {
+				continue
+			}
+			switch o.GetKind() {
+			case v1.OptionKind_OPTION_KIND_REJECT_ONCE, v1.OptionKind_OPTION_KIND_IGNORE, v1.OptionKind_OPTION_KIND_CANCEL:
+				return true
+			default:
+				return false
 			}
 		}
 	}
-	return true
+	return false
 }
 
-// confirm is what makes an answer interactive: the whole card was on the screen
+// confirm is what makes an answer interactive: the whole card, with what the
+// person changed in it as the server reads it, was on the screen
 // of a real terminal and somebody typed a word there. It reports false where
 // there is no such terminal. Neither card nor word goes through standard input
 // and output, which a program may hold.
-func (s *session) confirm(d *v1.Decision, option string) (bool, error) {
+func (s *session) confirm(p *beckon.Person, d *v1.Decision, items []*v1.AnswerItem) (bool, error) {
 	if !term.IsTerminal(int(s.in.Fd())) {
 		return false, nil
 	}
@@ -123,7 +124,14 @@ func (s *session) confirm(d *v1.Decision, option string) (bool, error) {
 	screen := *s
 	screen.in, screen.out, screen.err, screen.lines = tty, tty, tty, nil
 	screen.printDecision(decisionViewOf(d))
-	typed, err := screen.readLine("Answer " + oneLine(option) + "? [y/N] ")
+	var words []string
+	for _, it := range items {
+		words = append(words, it.GetOptionIds()...)
+		if err := screen.printParts(s.ctx, p, d, it); err != nil {
+			return false, err
+		}
+	}
+	typed, err := screen.readLine("Answer " + oneLine(strings.Join(words, ", ")) + "? [y/N] ")
 	if err != nil {
 		return false, err
 	}
@@ -133,14 +141,25 @@ func (s *session) confirm(d *v1.Decision, option string) (bool, error) {
 	return true, nil
 }
 
-func optionIDs(d *v1.Decision) string {
-	var ids []string
-	for _, it := range d.GetItems() {
-		for _, o := range it.GetOptions() {
-			ids = append(ids, o.GetId())
-		}
+// printParts prints what the person puts in place of the agent's arguments, as
+// the server reads it, and the form as it will be sent.
+func (s *session) printParts(ctx context.Context, p *beckon.Person, d *v1.Decision, it *v1.AnswerItem) error {
+	if content := it.GetContentJson(); len(content) > 0 {
+		s.sayf("you send:")
+		s.fact("form", string(content))
 	}
-	return strings.Join(ids, ", ")
+	if len(it.GetEditedArgsJson()) == 0 {
+		return nil
+	}
+	facts, err := p.PreviewEdit(ctx, d, it.GetItemId(), it.GetEditedArgsJson())
+	if err != nil {
+		return err
+	}
+	s.sayf("with your changes:")
+	for _, f := range facts {
+		s.fact(f.GetLabel(), f.GetValue()+markedHint(f.GetMarked()))
+	}
+	return nil
 }
 
 // answered tells what an answer met; losing has a status of its own. alone is why

@@ -23,6 +23,11 @@ type askCommand struct {
 	YesNo      bool           `help:"Ask for yes or no; this is the default."                                                                     xor:"shape"`
 	Option     []string       `help:"One of several answers to choose from, 'id=label'; repeat it."                                               placeholder:"ID=LABEL"                                                                                              sep:"none"  xor:"shape"`
 	FreeText   bool           `help:"Ask for a text."                                                                                             xor:"shape"`
+	Most       int            `default:"1" help:"With --option: how many may be chosen together."`
+	Form       string         `help:"Ask to fill in a form: file with its JSON Schema." placeholder:"FILE" type:"path" xor:"shape"`
+	Open       string         `help:"Ask to open an https page and to say when it is done." placeholder:"URL" xor:"shape"`
+	Edit       bool           `help:"${actions}the person may change its arguments."`
+	ArgsSchema string         `help:"${actions}file with the JSON Schema that changed arguments have to satisfy." placeholder:"FILE" type:"path"`
 	App        string         `help:"${actions}the program or service acted on."                                                                  xor:"shape"`
 	Connection string         `help:"${actions}which account or place of it."`
 	Operation  string         `help:"${actions}what is done."`
@@ -37,7 +42,7 @@ type askCommand struct {
 
 // Help is shown under the line about the command.
 func (askCommand) Help() string {
-	return `The chosen option, or the text, is printed. Exit status: 0 yes, approved, chosen or written; 1 no; 2 the question makes no sense; 3 nobody answered in time; 4 it was taken back or its task ended; 125 Beckon failed, so nothing is known.
+	return `The chosen option, the text, or the form is printed, and on a line of their own the arguments if the person changed them. Exit status: 0 yes, approved, chosen or written; 1 no; 2 the question makes no sense; 3 nobody answered in time; 4 it was taken back or its task ended; 125 Beckon failed, so nothing is known.
 
 Inside 'beckon run' the question belongs to that task; elsewhere it gets a task of its own. An approval is the person's permission for this one action; Beckon itself runs nothing. Without --key, ending this command takes the question back; with it, run the command again to go on waiting.`
 }
@@ -308,19 +313,23 @@ func (s *session) asked(d *v1.Decision) error {
 	}
 	got := d.GetAnswer().GetItems()[0]
 	if !s.line.JSON {
-		if d.GetKind() == v1.DecisionKind_DECISION_KIND_TEXT {
+		switch {
+		case d.GetKind() == v1.DecisionKind_DECISION_KIND_TEXT:
 			s.sayf("%s", got.GetText())
-		} else {
+		case len(got.GetContentJson()) > 0:
+			s.sayf("%s", got.GetContentJson())
+		default:
 			s.sayf("%s", strings.Join(got.GetOptionIds(), ","))
+		}
+		if len(got.GetEditedArgsJson()) > 0 {
+			s.sayf("%s", got.GetEditedArgsJson())
 		}
 		if d.GetKind() != v1.DecisionKind_DECISION_KIND_TEXT && got.GetText() != "" {
 			s.notef("with the words: %s", got.GetText())
 		}
 	}
-	for _, id := range got.GetOptionIds() {
-		if !raises(d, id) {
-			return exit{code: exitNo}
-		}
+	if !raises(d, []*v1.AnswerItem{got}) {
+		return exit{code: exitNo}
 	}
 	return nil
 }

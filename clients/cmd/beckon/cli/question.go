@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"time"
 	"unicode"
@@ -20,6 +21,7 @@ import (
 const (
 	mostArgs   = 128 << 10
 	mostTarget = 8 << 10
+	mostSchema = 16 << 10
 )
 
 // request makes the question, or says what is wrong with it.
@@ -67,7 +69,9 @@ func inText(name, text string, most int) error {
 // judge computes what the server will, so that input it could not hash is
 // refused here, by the flag it came from.
 func (c askCommand) judge(req *v1.RequestDecisionRequest, item *v1.DecisionItem) error {
-	asked := proof.AskedItem{ItemID: item.GetId(), Question: item.GetQuestion()}
+	asked := proof.AskedItem{
+		ItemID: item.GetId(), Question: item.GetQuestion(), ResponseSchema: item.GetResponseSchemaJson(), URL: item.GetUrl(),
+	}
 	for _, o := range item.GetOptions() {
 		asked.Options = append(asked.Options, proof.Option{ID: o.GetId(), Kind: word(o.GetKind())})
 	}
@@ -76,6 +80,10 @@ func (c askCommand) judge(req *v1.RequestDecisionRequest, item *v1.DecisionItem)
 		name := "the question"
 		if in, ok := errors.AsType[*proof.InputError](err); ok && strings.Contains(in.Field, "options") {
 			name = "--option"
+		} else if ok && strings.Contains(in.Field, "response_schema") {
+			name = "--form"
+		} else if ok && strings.Contains(in.Field, "url") {
+			name = "--open"
 		}
 		return usage("%s: %s", name, proof.ReasonOf(err))
 	}
@@ -104,10 +112,17 @@ func (c askCommand) shape(item *v1.DecisionItem) (v1.DecisionKind, error) {
 	switch {
 	case c.App != "":
 		return v1.DecisionKind_DECISION_KIND_CONFIRM_ACTION, c.action(item)
-	case c.Operation != "" || c.Args != "" || c.Target != "" || c.Connection != "" || c.Class != -1:
+	case c.Operation != "" || c.Args != "" || c.Target != "" || c.Connection != "" || c.Class != -1 || c.Edit || c.ArgsSchema != "":
 		return 0, usage("a question about an action needs --app, --operation and --args")
 	case c.FreeText:
 		return v1.DecisionKind_DECISION_KIND_TEXT, nil
+	case c.Form != "":
+		var err error
+		item.ResponseSchemaJson, err = schemaFile("--form", c.Form)
+		return v1.DecisionKind_DECISION_KIND_FORM, err
+	case c.Open != "":
+		item.Url = c.Open
+		return v1.DecisionKind_DECISION_KIND_OPEN_URL, nil
 	case len(c.Option) == 0:
 		item.Options = []*v1.Option{
 			{Id: "yes", Label: "Yes", Kind: choose, Text: v1.TextRule_TEXT_RULE_NONE},
@@ -115,7 +130,22 @@ func (c askCommand) shape(item *v1.DecisionItem) (v1.DecisionKind, error) {
 		}
 		return v1.DecisionKind_DECISION_KIND_CHOOSE, nil
 	}
+	if c.Most > 1 {
+		item.Multi = &v1.MultiChoice{Min: 1, Max: uint32(min(c.Most, 8))} //nolint:gosec // from 2 to 8
+	}
 	return v1.DecisionKind_DECISION_KIND_CHOOSE, c.options(item)
+}
+
+// schemaFile reads the schema that a flag names.
+func schemaFile(flag, path string) ([]byte, error) {
+	raw, err := os.ReadFile(path) //nolint:gosec // the caller names the file
+	switch {
+	case err != nil:
+		return nil, usage("%s: %v", flag, err)
+	case len(raw) == 0 || len(raw) > mostSchema:
+		return nil, usage("%s has %d bytes, from 1 to %d are taken", flag, len(raw), mostSchema)
+	}
+	return raw, nil
 }
 
 // options reads what can be chosen.
@@ -170,5 +200,22 @@ func (c askCommand) action(item *v1.DecisionItem) error {
 		App: c.App, Connection: c.Connection, Operation: c.Operation, ArgsJson: []byte(c.Args), TargetJson: []byte(c.Target),
 		EffectClass: v1.EffectClass(c.Class + 1),
 	}
-	return nil
+	if c.Edit || c.ArgsSchema != "" {
+		item.Options = editable()
+	}
+	if c.ArgsSchema == "" {
+		return nil
+	}
+	var err error
+	item.Action.ArgsSchemaJson, err = schemaFile("--args-schema", c.ArgsSchema)
+	return err
+}
+
+// editable is the ways to answer a question about an action that may be changed.
+func editable() []*v1.Option {
+	return []*v1.Option{
+		{Id: "approve", Label: "Approve", Kind: v1.OptionKind_OPTION_KIND_ALLOW_ONCE},
+		{Id: "edit", Label: "Approve with changes", Kind: v1.OptionKind_OPTION_KIND_EDIT},
+		{Id: "deny", Label: "Deny", Kind: v1.OptionKind_OPTION_KIND_REJECT_ONCE, Text: v1.TextRule_TEXT_RULE_OPTIONAL},
+	}
 }

@@ -144,7 +144,7 @@ func (s *session) printDecision(v decisionView) {
 	}
 	for _, it := range v.Items {
 		for _, f := range it.Facts {
-			s.fact(f.Label, f.Value)
+			s.fact(f.Label, f.Value+markedHint(f.Marked))
 		}
 	}
 	s.printAsked(v)
@@ -152,11 +152,59 @@ func (s *session) printDecision(v decisionView) {
 		if len(v.Items) > 1 {
 			s.sayf("for %s:", oneLine(it.ID))
 		}
+		s.printForm(it)
+		if it.Most > 1 {
+			s.sayf("  %d to %d of these:", it.Least, it.Most)
+		}
 		for _, o := range it.Options {
-			s.sayf("  [%s]  %s%s", oneLine(o.ID), oneLine(o.Label), textHint(o.Text))
+			s.sayf("  [%s]  %s%s", oneLine(o.ID), oneLine(o.Label), optionHint(o))
 		}
 	}
 	s.printEnd(v)
+}
+
+// markedHint warns of what was hidden in a fact.
+func markedHint(marked bool) string {
+	if !marked {
+		return ""
+	}
+	return "  (hidden or look-alike characters are written out)"
+}
+
+// printForm prints the fields of a form, with what goes with --set.
+func (s *session) printForm(it questionView) {
+	if it.WebOnly {
+		s.sayf("  a form that a terminal cannot draw: use the web, or --content FILE")
+	}
+	for _, f := range it.Fields {
+		var notes []string
+		if f.Required {
+			notes = append(notes, "needed")
+		}
+		if f.Default != "" {
+			notes = append(notes, "else "+oneLine(f.Default))
+		}
+		for _, c := range f.Choices {
+			notes = append(notes, oneLine(c.Value)+" "+oneLine(c.Label))
+		}
+		note := ""
+		if len(notes) > 0 {
+			note = "  (" + strings.Join(notes, "; ") + ")"
+		}
+		s.sayf("  --set %s=…  %s %s%s", oneLine(f.Name), f.Type, oneLine(f.Title), note)
+	}
+}
+
+// optionHint says what goes with an option.
+func optionHint(o optionView) string {
+	switch {
+	case o.Kind == "edit":
+		return "  (takes --args FILE, or opens your editor)" + textHint(o.Text)
+	case o.Prefill != "":
+		return "  (takes --text; else: " + oneLine(o.Prefill) + ")"
+	default:
+		return textHint(o.Text)
+	}
 }
 
 // textHint says how the words of an answer are given.
@@ -204,6 +252,12 @@ func (s *session) printEnd(v decisionView) {
 		s.sayf("answered by %s (%s), %s", oneLine(v.Answer.Installation), v.Answer.Surface, ago(v.Answer.AnswerTime))
 		for _, it := range v.Answer.Items {
 			s.sayf("  %s: %s %s", oneLine(it.ItemID), oneLine(strings.Join(it.Options, ", ")), it.Text)
+			if it.Args != "" {
+				s.fact("with", it.Args)
+			}
+			if it.Content != "" {
+				s.fact("form", it.Content)
+			}
 		}
 	}
 	if v.CloseReason != "" {

@@ -35,6 +35,22 @@ type optionView struct {
 	Label string `json:"label"`
 	Kind  string `json:"kind"`
 	Text  string `json:"text"`
+	// Prefill is where the text starts.
+	Prefill string `json:"prefill,omitempty"`
+}
+
+type fieldView struct {
+	Name     string       `json:"name"`
+	Title    string       `json:"title,omitempty"`
+	Type     string       `json:"type"`
+	Required bool         `json:"required,omitempty"`
+	Default  string       `json:"default_json,omitempty"`
+	Choices  []choiceView `json:"choices,omitempty"`
+}
+
+type choiceView struct {
+	Value string `json:"value"`
+	Label string `json:"label"`
 }
 
 type actionView struct {
@@ -48,6 +64,8 @@ type actionView struct {
 type factView struct {
 	Label string `json:"label"`
 	Value string `json:"value"`
+	// Marked: hidden or look-alike characters are written out in it.
+	Marked bool `json:"marked,omitempty"`
 }
 
 type questionView struct {
@@ -56,12 +74,21 @@ type questionView struct {
 	Action   *actionView  `json:"action,omitempty"`
 	Facts    []factView   `json:"facts,omitempty"`
 	Options  []optionView `json:"options"`
+	Header   string       `json:"header,omitempty"`
+	URL      string       `json:"url,omitempty"`
+	Schema   string       `json:"response_schema_json,omitempty"`
+	Fields   []fieldView  `json:"fields,omitempty"`
+	WebOnly  bool         `json:"web_only,omitempty"`
+	Least    uint32       `json:"min,omitempty"`
+	Most     uint32       `json:"max,omitempty"`
 }
 
 type chosenView struct {
 	ItemID  string   `json:"item_id"`
 	Options []string `json:"option_ids"`
 	Text    string   `json:"text,omitempty"`
+	Args    string   `json:"edited_args_json,omitempty"`
+	Content string   `json:"content_json,omitempty"`
 }
 
 type answerView struct {
@@ -108,14 +135,27 @@ func decisionViewOf(d *v1.Decision) decisionView {
 			AnswerTime: at(a.GetAnswerTime()), DeliverTime: at(a.GetDeliverTime()),
 		}
 		for _, it := range a.GetItems() {
-			v.Answer.Items = append(v.Answer.Items, chosenView{ItemID: it.GetItemId(), Options: it.GetOptionIds(), Text: it.GetText()})
+			v.Answer.Items = append(v.Answer.Items, chosenView{
+				ItemID: it.GetItemId(), Options: it.GetOptionIds(), Text: it.GetText(),
+				Args: string(it.GetEditedArgsJson()), Content: string(it.GetContentJson()),
+			})
 		}
 	}
 	return v
 }
 
 func questionViewOf(it *v1.DecisionItem) questionView {
-	q := questionView{ID: it.GetId(), Question: it.GetQuestion(), Options: []optionView{}}
+	q := questionView{
+		ID: it.GetId(), Question: it.GetQuestion(), Options: []optionView{}, Header: it.GetHeader(), URL: it.GetUrl(),
+		Schema: string(it.GetResponseSchemaJson()), WebOnly: it.GetForm().GetWebOnly(), Least: it.GetMulti().GetMin(), Most: it.GetMulti().GetMax(),
+	}
+	for _, f := range it.GetForm().GetFields() {
+		v := fieldView{Name: f.GetName(), Title: f.GetTitle(), Type: word(f.GetType()), Required: f.GetRequired(), Default: string(f.GetDefaultJson())}
+		for _, c := range f.GetChoices() {
+			v.Choices = append(v.Choices, choiceView{c.GetValue(), c.GetLabel()})
+		}
+		q.Fields = append(q.Fields, v)
+	}
 	if a := it.GetAction(); a != nil {
 		q.Action = &actionView{
 			App: a.GetApp(), Connection: a.GetConnection(), Operation: a.GetOperation(),
@@ -123,10 +163,10 @@ func questionViewOf(it *v1.DecisionItem) questionView {
 		}
 	}
 	for _, f := range it.GetFacts() {
-		q.Facts = append(q.Facts, factView{f.GetLabel(), f.GetValue()})
+		q.Facts = append(q.Facts, factView{f.GetLabel(), f.GetValue(), f.GetMarked()})
 	}
 	for _, o := range it.GetOptions() {
-		q.Options = append(q.Options, optionView{o.GetId(), o.GetLabel(), word(o.GetKind()), word(o.GetText())})
+		q.Options = append(q.Options, optionView{o.GetId(), o.GetLabel(), word(o.GetKind()), word(o.GetText()), o.GetPrefill()})
 	}
 	return q
 }
@@ -301,7 +341,7 @@ func word[E interface {
 		"DECISION_STATE_", "DECISION_KIND_", "OPTION_KIND_", "TEXT_RULE_", "SURFACE_", "TASK_PHASE_", "HOLD_KIND_",
 		"ITEM_ROLE_", "ITEM_KIND_", "OUTPUT_STREAM_", "PLATFORM_", "INSTALLATION_STATE_", "PUSH_HEALTH_", "LINK_STATE_",
 		"ANSWER_OUTCOME_", "STOP_OUTCOME_", "CONTENT_LEVEL_", "STEP_", "DELIVERY_STATE_", "PUSH_KIND_", "EFFECT_STATE_", "EFFECT_EXIT_",
-		"EVIDENCE_KIND_",
+		"EVIDENCE_KIND_", "FIELD_TYPE_",
 	} {
 		if rest, found := strings.CutPrefix(name, prefix); found {
 			name = rest
