@@ -152,7 +152,7 @@ func (w *world) checkWait(s task.State, t *mTask) {
 	got := slices.Clone(s.Wait.Decisions)
 	slices.Sort(got)
 	slices.Sort(named)
-	if !slices.Equal(got, named) || !s.Wait.Until.Equal(t.wait.until) {
+	if !slices.Equal(got, named) || !s.Wait.Until.Equal(t.wait.until) || s.Wait.Retry != t.wait.retry {
 		w.failf("R2", "task %s waits for %v until %s, want %v until %s", t.id, got, s.Wait.Until, named, t.wait.until)
 	}
 	if s.Phase != task.Waiting {
@@ -164,7 +164,7 @@ func (w *world) checkWait(s task.State, t *mTask) {
 	if w.model.closedEnough(t.wait) {
 		w.failf("R2", "task %s sleeps though what it waits for is there", t.id)
 	}
-	if slices.ContainsFunc(t.signals, func(s mSignal) bool { return wakes(s, t.wait) }) {
+	if !t.wait.retry && slices.ContainsFunc(t.signals, func(s mSignal) bool { return wakes(s, t.wait) }) {
 		w.failf("R2", "task %s sleeps though it has not heard all", t.id)
 	}
 }

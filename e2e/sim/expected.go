@@ -86,6 +86,8 @@ type mWait struct {
 	all   bool
 	named []*mDecision
 	until time.Time
+	// retry: its worker was lost again and again.
+	retry bool
 }
 
 // names reports whether the set waits for d.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"time"
 
 	"github.com/beckon-dev/beckon/sync/decision"
 	"github.com/beckon-dev/beckon/sync/task"
@@ -132,15 +133,24 @@ func (m *model) loseLease(t *mTask) {
 		t.attempts++
 		t.failure = couldNotResume
 		m.end(t, task.Failed, true)
-	default:
+	case t.attempts == 0:
 		t.attempts++
 		m.ready(t)
+	default:
+		// The limits of this story allow five.
+		pause := []time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute}[t.attempts-1]
+		t.attempts++
+		t.phase, t.wait = task.Waiting, mWait{until: now.Add(pause), retry: true}
 	}
 }
 
 // wake ends a sleep whose time has come.
 func (m *model) wake(t *mTask) {
-	if t.phase == task.Waiting && !m.now().Before(t.wait.until) {
+	switch {
+	case t.phase != task.Waiting || m.now().Before(t.wait.until):
+	case t.wait.retry:
+		m.ready(t) // which is no news for the agent
+	default:
 		m.signal(t, mSignal{kind: task.WaitTimeout})
 	}
 }

@@ -169,7 +169,7 @@ func (w *world) begin() error {
 func (w *world) limits() policy.Limits {
 	l := policy.DefaultLimits()
 	l.OpenTasks, l.OpenDecisions, l.OpenDecisionsPerTask = 9, 5, 3
-	l.MaxAttemptsDefault = 3
+	l.MaxAttemptsDefault = 5
 	l.DueAtOnce = 1 // or the order would not be the seed's
 	return l
 }

@@ -147,7 +147,8 @@ func (a *App) missDeadline(tx *store.Tx, id string) error {
 	return tx.PutTask(s, false)
 }
 
-// wakeWaiting ends a sleep whose until has passed.
+// wakeWaiting ends a sleep whose until has passed. One that the agent asked for
+// tells it so.
 func (a *App) wakeWaiting(tx *store.Tx, id string) error {
 	s, err := tx.Task(id)
 	if err != nil {
@@ -155,6 +156,10 @@ func (a *App) wakeWaiting(tx *store.Tx, id string) error {
 	}
 	if s.Phase != task.Waiting || tx.Now().Before(s.Wait.Until) {
 		return tx.PutTask(s, false)
+	}
+	if s.Wait.Retry {
+		_, err = a.stepTask(tx, s, task.Wake{Satisfied: true})
+		return err
 	}
 	_, err = a.signal(tx, s, task.Signal{Kind: task.WaitTimeout})
 	return err

@@ -44,6 +44,8 @@ func TestProcessDue_LostLeasesInARow(t *testing.T) {
 				}
 				h.clock.Advance(lease)
 				h.due()
+				h.clock.Advance(task.RetryDelay(h.task(r.Task.ID).Attempts))
+				h.due()
 			}
 			s := h.task(r.Task.ID)
 			if s.Phase != c.want {

@@ -16,7 +16,7 @@ func taskOut(s task.State) *v1.Task {
 		Result: resultOut(s.Result), Failure: failureOut(s.Failure),
 		CreateTime: timeOut(s.CreateTime), EndTime: timeOut(s.EndTime), LeaseExpireTime: timeOut(s.Lease.Until),
 		Review: s.Review, ReviewDecisionId: s.Offer, ResultVersion: s.OfferVersion,
-		Deadline: timeOut(s.Deadline),
+		Deadline: timeOut(s.Deadline), RetryTime: timeOut(s.RetryTime()),
 	}
 }
 
@@ -25,7 +25,7 @@ func taskHeaderOut(h store.TaskHeader) *v1.TaskHeader {
 		Id: h.ID, ThreadId: h.Thread, AgentId: h.Agent, Title: h.Title,
 		Phase: v1.TaskPhase(h.Phase), Hold: v1.HoldKind(h.Hold), Progress: progressOut(h.Progress),
 		ResultSummary: h.ResultSummary, FailureCode: h.FailureCode,
-		CreateTime: timeOut(h.CreateTime), EndTime: timeOut(h.EndTime),
+		CreateTime: timeOut(h.CreateTime), EndTime: timeOut(h.EndTime), RetryTime: timeOut(h.RetryTime),
 	}
 }
 
@@ -33,9 +33,9 @@ func holdOut(h task.Hold) *v1.Hold {
 	return &v1.Hold{Kind: v1.HoldKind(h.Kind), By: h.By, Reason: h.Reason, Since: timeOut(h.Since)}
 }
 
-// waitSetOut shows what a task waits for, while it waits.
+// waitSetOut shows what a task waits for, while it waits for what its agent said.
 func waitSetOut(phase task.Phase, w task.Wait) *v1.WaitSet {
-	if phase != task.Waiting {
+	if phase != task.Waiting || w.Retry {
 		return nil
 	}
 	return &v1.WaitSet{Mode: v1.WaitMode(w.Mode), DecisionIds: w.Decisions, Timers: w.Timers, Until: timeOut(w.Until)}

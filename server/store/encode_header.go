@@ -41,7 +41,7 @@ func packTaskHeader(h TaskHeader) *storagev1.TaskHeader {
 		Id: h.ID, Thread: h.Thread, Agent: h.Agent, Title: h.Title,
 		Phase: uint32(h.Phase), Hold: uint32(h.Hold), Progress: packProgress(h.Progress),
 		ResultSummary: h.ResultSummary, FailureCode: h.FailureCode,
-		CreateTime: micros(h.CreateTime), EndTime: micros(h.EndTime),
+		CreateTime: micros(h.CreateTime), EndTime: micros(h.EndTime), RetryTime: micros(h.RetryTime),
 	}
 }
 
@@ -52,7 +52,7 @@ func unpackTaskHeader(m *storagev1.TaskHeader, r *reading) TaskHeader {
 		Hold:          number[task.HoldKind](r, "hold", m.GetHold()),
 		Progress:      unpackProgress(m.GetProgress()),
 		ResultSummary: m.GetResultSummary(), FailureCode: m.GetFailureCode(),
-		CreateTime: moment(m.GetCreateTime()), EndTime: moment(m.GetEndTime()),
+		CreateTime: moment(m.GetCreateTime()), EndTime: moment(m.GetEndTime()), RetryTime: moment(m.GetRetryTime()),
 	}
 }
 

@@ -18,7 +18,7 @@ func packTask(s task.State) *storagev1.Task {
 		Phase:    uint32(s.Phase),
 		Hold:     packHold(s.Hold),
 		Lease:    &storagev1.Lease{Id: s.Lease.ID, ClaimId: s.Lease.ClaimID, Length: s.Lease.Length.Microseconds(), Until: micros(s.Lease.Until)},
-		Wait:     &storagev1.Wait{Mode: uint32(s.Wait.Mode), Decisions: s.Wait.Decisions, Timers: s.Wait.Timers, Until: micros(s.Wait.Until)},
+		Wait:     &storagev1.Wait{Mode: uint32(s.Wait.Mode), Decisions: s.Wait.Decisions, Timers: s.Wait.Timers, Until: micros(s.Wait.Until), Retry: s.Wait.Retry},
 		Ended:    &storagev1.Ended{Lease: s.Ended.Lease, Op: uint32(s.Ended.Op), Phase: uint32(s.Ended.Phase)},
 		Attempts: int64(s.Attempts), MaxAttempts: int64(s.MaxAttempts),
 		Checkpoint: s.Checkpoint, Signals: s.Signals, Answered: s.Answered,
@@ -86,7 +86,7 @@ func unpackLease(m *storagev1.Lease, r *reading) task.Lease {
 func unpackWait(m *storagev1.Wait, r *reading) task.Wait {
 	return task.Wait{
 		Mode:      number[task.WaitMode](r, "wait.mode", m.GetMode()),
-		Decisions: m.GetDecisions(), Timers: m.GetTimers(), Until: moment(m.GetUntil()),
+		Decisions: m.GetDecisions(), Timers: m.GetTimers(), Until: moment(m.GetUntil()), Retry: m.GetRetry(),
 	}
 }
 

@@ -30,6 +30,8 @@ type TaskHeader struct {
 	ResultSummary            string
 	FailureCode              string
 	CreateTime, EndTime      time.Time
+	// RetryTime is task.State.RetryTime.
+	RetryTime time.Time
 }
 
 // ThreadHeader is what lists show of a thread.

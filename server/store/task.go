@@ -128,7 +128,7 @@ func taskHeader(s task.State) TaskHeader {
 	h := TaskHeader{
 		ID: s.ID, Thread: s.Thread, Agent: s.Agent, Title: s.Title,
 		Phase: s.Phase, Hold: s.Hold.Kind, Progress: s.Progress,
-		CreateTime: s.CreateTime, EndTime: s.EndTime,
+		CreateTime: s.CreateTime, EndTime: s.EndTime, RetryTime: s.RetryTime(),
 	}
 	if s.Result != nil {
 		h.ResultSummary = s.Result.Summary

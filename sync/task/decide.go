@@ -56,7 +56,7 @@ func Decide(s State, c Command, now time.Time) ([]Event, error) {
 		}
 		return []Event{Readied{}}, nil
 	case LoseLease:
-		return decideLoseLease(s, c), nil
+		return decideLoseLease(s, c, now), nil
 	default:
 		return decideUnderLease(s, c, now)
 	}
@@ -121,7 +121,7 @@ func stopped(s State) Event {
 	return CanceledBy{By: s.Hold.By, Reason: s.Hold.Reason}
 }
 
-func decideLoseLease(s State, c LoseLease) []Event {
+func decideLoseLease(s State, c LoseLease, now time.Time) []Event {
 	if s.Phase != Running || s.Lease.ID != c.Lease {
 		return nil
 	}
@@ -140,7 +140,7 @@ func decideLoseLease(s State, c LoseLease) []Event {
 			Text: "The work was interrupted and could not be resumed.",
 		}}}
 	}
-	return []Event{LeaseLost{Counts: true}, Readied{}}
+	return lostAgain(s, now)
 }
 
 // decideUnderLease handles the commands that only the holder may give.

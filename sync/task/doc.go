@@ -18,7 +18,8 @@
 //	³ hold STOP; under it Yield, Release and LoseLease go to CANCELED, or to
 //	  EXPIRED where a deadline was it, while Complete and Fail keep their truth
 //	⁴ a decision of its own is still open and no waking signal is left to be
-//	  acknowledged: nothing is counted
+//	  acknowledged: nothing is counted; or it was counted, not for the first
+//	  time in a row, and the task waits to be tried again
 //	⁵ the lost lease in a row that reaches MaxAttempts: could_not_resume.
 //	  MaxAttempts 1 is a wrapped command and fails even while it waits
 //	⁶ WAITING for a person to accept the result, where one has to; what is
@@ -34,6 +35,19 @@
 //
 // Where it says below, a pause beneath the review is set or lifted; it shows
 // again when the review is over. Stop is that of a RUNNING task.
+//
+// A counted lost lease is followed by another try, later each time:
+//
+//	lost in a row | tried again after
+//	1             | 0s
+//	2             | 5s
+//	3             | 30s
+//	4             | 2m0s
+//	5             | 10m0s
+//	6             | 10m0s
+//
+// That is a wait of its own kind: its end tells the agent nothing, and whatever
+// wakes a task by itself, such as a message, ends it sooner.
 //
 // Heartbeat etc. are Heartbeat, SaveCheckpoint, Ack and UpdateProgress. Wake does
 // something only if the set is satisfied or the signal wakes by itself. A held

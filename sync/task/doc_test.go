@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -121,6 +122,24 @@ func TestDoc_HoldsAreTheCode(t *testing.T) {
 	}
 	if diff := cmp.Diff(docTable(t, "hold"), got); diff != "" {
 		t.Errorf("table of holds in the package doc (-doc +code):\n%s", diff)
+	}
+}
+
+// The doc's table of delays says what the code does: it grows, and stops growing.
+func TestDoc_DelaysAreTheCode(t *testing.T) {
+	t.Parallel()
+	table := docTable(t, "lost in a row")
+	for n := 1; n <= 6; n++ {
+		got := table[strconv.Itoa(n)]["tried again after"]
+		if want := task.RetryDelay(n).String(); len(got) != 1 || got[0] != want {
+			t.Errorf("after %d lost leases the doc says %v, the code %s", n, got, want)
+		}
+		if task.RetryDelay(n) < task.RetryDelay(n-1) {
+			t.Errorf("after %d lost leases the next try comes sooner", n)
+		}
+	}
+	if len(table) != 6 || task.RetryDelay(100) != task.RetryDelay(6) {
+		t.Errorf("%d rows, and %s in the end", len(table), task.RetryDelay(100))
 	}
 }
 

@@ -19,6 +19,13 @@ func step(t *testing.T, s task.State, c task.Command) task.State {
 	return task.ApplyAll(s, events, now)
 }
 
+// lostBefore is a running task with so many lost leases in a row behind it.
+func lostBefore(n int) task.State {
+	s := at(task.Running, task.HoldNone)
+	s.Attempts = n
+	return s
+}
+
 // What a command leaves behind, whole.
 func TestDecide_LeavesBehind(t *testing.T) {
 	t.Parallel()
@@ -70,14 +77,19 @@ func TestDecide_LeavesBehind(t *testing.T) {
 		{"wake under a hold shows once it is lifted", at(task.Waiting, task.HoldReview), task.Wake{Satisfied: true}, func(s *task.State) {
 			s.Phase, s.Wait = task.Ready, task.Wait{}
 		}},
-		{"a lost lease counts", at(task.Running, task.HoldNone), task.LoseLease{Lease: held}, func(s *task.State) {
-			s.Phase, s.Lease, s.Attempts = task.Ready, task.Lease{}, 2
+		{"the first lost lease in a row counts and costs no time", lostBefore(0), task.LoseLease{Lease: held}, func(s *task.State) {
+			s.Phase, s.Lease, s.Attempts = task.Ready, task.Lease{}, 1
+		}},
+		{"another one costs time", lostBefore(1), task.LoseLease{Lease: held}, func(s *task.State) {
+			s.Phase, s.Lease, s.Attempts = task.Waiting, task.Lease{}, 2
+			s.Wait = task.Wait{Mode: task.Any, Until: now.Add(5 * time.Second), Retry: true}
 		}},
 		{"a lease lost while a question is open counts nothing", at(task.Running, task.HoldNone), task.LoseLease{Lease: held, Pending: []string{"d7", "d8"}}, func(s *task.State) {
 			s.Phase, s.Lease, s.Wait = task.Waiting, task.Lease{}, task.Wait{Mode: task.Any, Decisions: []string{"d7", "d8"}}
 		}},
 		{"but it does not sleep on the question while something is unheard, and that counts", at(task.Running, task.HoldNone), task.LoseLease{Lease: held, Pending: []string{"d7"}, Unacked: true}, func(s *task.State) {
-			s.Phase, s.Lease, s.Attempts = task.Ready, task.Lease{}, 2
+			s.Phase, s.Lease, s.Attempts = task.Waiting, task.Lease{}, 2
+			s.Wait = task.Wait{Mode: task.Any, Until: now.Add(5 * time.Second), Retry: true}
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

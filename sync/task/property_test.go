@@ -52,7 +52,7 @@ func (l *life) lease() task.Lease {
 
 func born(t *rapid.T) *life {
 	l := &life{}
-	fresh := task.State{ID: "tsk_1", MaxAttempts: rapid.IntRange(1, 4).Draw(t, "max attempts")}
+	fresh := task.State{ID: "tsk_1", MaxAttempts: rapid.IntRange(1, 7).Draw(t, "max attempts")}
 	var first task.Lease
 	if rapid.Bool().Draw(t, "born claimed") {
 		first = l.lease()
@@ -174,7 +174,7 @@ func (l *life) die(t *rapid.T) {
 	if err := l.do(t, task.LoseLease{Lease: l.s.Lease.ID, Pending: pending, Unacked: unheard}); err != nil {
 		t.Fatal(err)
 	}
-	want := task.Ready
+	want, again := task.Ready, time.Duration(0)
 	switch {
 	case stopping:
 		want = task.Canceled
@@ -183,10 +183,19 @@ func (l *life) die(t *rapid.T) {
 	default:
 		if l.lost++; l.lost >= l.s.MaxAttempts {
 			want = task.Failed
+		} else if again = task.RetryDelay(l.lost); again > 0 {
+			want = task.Waiting
 		}
 	}
 	if l.s.Phase != want {
 		t.Fatalf("after %d lost leases of %d, asked %v: %s, want %s", l.lost, l.s.MaxAttempts, pending, l.s.Phase, want)
+	}
+	retry := time.Time{}
+	if again > 0 {
+		retry = l.now().Add(again)
+	}
+	if !l.s.RetryTime().Equal(retry) {
+		t.Fatalf("after %d lost leases it is tried again at %v, want %v", l.lost, l.s.RetryTime(), retry)
 	}
 	if want == task.Failed && l.s.Failure.Code != task.CouldNotResume {
 		t.Fatalf("failed with %q", l.s.Failure.Code)

@@ -90,6 +90,10 @@ type Wait struct {
 	Timers []string
 	// Until wakes the task whatever the members did; zero means never.
 	Until time.Time
+	// Retry: nobody asked for this wait. The worker was lost, not for the first
+	// time in a row, and the task is tried again at Until. Its end is no news
+	// for the agent.
+	Retry bool
 }
 
 // Names reports whether the set waits for this decision.

@@ -57,8 +57,14 @@ type row struct {
 	want    [4]string
 }
 
-func lastAttempt(s *task.State) { s.Attempts = 2 }
-func wrapped(s *task.State)     { s.Attempts, s.MaxAttempts = 0, 1 }
+func lastAttempt(s *task.State)  { s.Attempts = 2 }
+func firstAttempt(s *task.State) { s.Attempts = 0 }
+func retried(s *task.State) {
+	if s.Phase == task.Waiting {
+		s.Wait = task.Wait{Mode: task.Any, Until: now.Add(5 * time.Second), Retry: true}
+	}
+}
+func wrapped(s *task.State) { s.Attempts, s.MaxAttempts = 0, 1 }
 
 func late(s *task.State) { s.Deadline = now }
 
@@ -158,17 +164,22 @@ func rows() []row {
 		{"", "no deadline", task.Overdue{}, nil, nothing},
 		{"", "yield after the deadline", task.Yield{Lease: held, Wait: wait}, expiring, [4]string{"lost", "WAITING WAITING EXPIRED WAITING", "lost", "lost"}},
 		{"", "release after the deadline", task.Release{Lease: held}, expiring, [4]string{"lost", "READY READY EXPIRED READY", "lost", "lost"}},
-		{"", "lease lost after the deadline", task.LoseLease{Lease: held}, expiring, [4]string{"-", "READY READY EXPIRED READY", "-", "-"}},
+		{"", "lease lost after the deadline", task.LoseLease{Lease: held}, expiring, [4]string{"-", "WAITING WAITING EXPIRED WAITING", "-", "-"}},
 		{"", "complete after the deadline", task.Complete{Lease: held}, expiring, [4]string{"lost", "COMPLETED", "lost", "lost"}},
 		{"Wake", "satisfied", task.Wake{Satisfied: true}, nil, [4]string{"-", "-", "READY", "-"}},
 		{"Wake", "by itself", task.Wake{Waking: true}, nil, [4]string{"-", "-", "READY", "-"}},
 		{"", "not enough", task.Wake{}, nil, nothing},
-		{"LoseLease", "nothing asked", task.LoseLease{Lease: held}, nil, lose("READY")},
+		{"", "tried again in time", task.Wake{Satisfied: true}, retried, [4]string{"-", "-", "READY", "-"}},
+		{"", "tried again for a message", task.Wake{Waking: true}, retried, [4]string{"-", "-", "READY", "-"}},
+		{"", "stopped before it is tried again", task.Stop{By: "me"}, retried, [4]string{"CANCELED", "RUNNING+STOP RUNNING+STOP - RUNNING+STOP", "CANCELED", "-"}},
+		{"LoseLease", "the first in a row", task.LoseLease{Lease: held}, firstAttempt, lose("READY")},
+		{"LoseLease", "another in a row", task.LoseLease{Lease: held}, nil, lose("WAITING")},
 		{"LoseLease", "asked", task.LoseLease{Lease: held, Pending: []string{"d1"}}, nil, lose("WAITING")},
 		{"LoseLease", "last attempt", task.LoseLease{Lease: held}, lastAttempt, lose("FAILED")},
 		{"", "last attempt, asked", task.LoseLease{Lease: held, Pending: []string{"d1"}}, lastAttempt, lose("WAITING")},
 		{"", "wrapped", task.LoseLease{Lease: held}, wrapped, lose("FAILED")},
-		{"", "asked, unheard", task.LoseLease{Lease: held, Pending: []string{"d1"}, Unacked: true}, nil, lose("READY")},
+		{"", "asked, unheard", task.LoseLease{Lease: held, Pending: []string{"d1"}, Unacked: true}, firstAttempt, lose("READY")},
+		{"", "asked, unheard, another in a row", task.LoseLease{Lease: held, Pending: []string{"d1"}, Unacked: true}, nil, lose("WAITING")},
 		{"", "last attempt, asked, unheard", task.LoseLease{Lease: held, Pending: []string{"d1"}, Unacked: true}, lastAttempt, lose("FAILED")},
 		{"", "wrapped, asked, unheard", task.LoseLease{Lease: held, Pending: []string{"d1"}, Unacked: true}, wrapped, lose("FAILED")},
 		{"", "wrapped, asked", task.LoseLease{Lease: held, Pending: []string{"d1"}}, wrapped, lose("FAILED")},
@@ -254,6 +265,8 @@ func wellFormed(t fatal, before, s task.State) {
 		t.Fatalf("%s with lease %q", s.Phase, s.Lease.ID)
 	case (s.Phase == task.Waiting) != !s.Wait.Empty():
 		t.Fatalf("%s with wait %v", s.Phase, s.Wait)
+	case s.Wait.Retry && (s.Wait.Until.IsZero() || s.Attempts == 0):
+		t.Fatalf("tried again after %d lost leases, wait %v", s.Attempts, s.Wait)
 	case s.Phase.Terminal() != !s.EndTime.IsZero():
 		t.Fatalf("%s with end %v", s.Phase, s.EndTime)
 	case s.Phase == task.Failed && s.Failure == nil:

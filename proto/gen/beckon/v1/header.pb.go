@@ -46,7 +46,9 @@ type TaskHeader struct {
 	// When it was created.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// When it ended; absent before.
-	EndTime       *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	EndTime *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	// When a task whose worker was lost is tried again; absent otherwise.
+	RetryTime     *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=retry_time,json=retryTime,proto3" json:"retry_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -154,6 +156,13 @@ func (x *TaskHeader) GetCreateTime() *timestamppb.Timestamp {
 func (x *TaskHeader) GetEndTime() *timestamppb.Timestamp {
 	if x != nil {
 		return x.EndTime
+	}
+	return nil
+}
+
+func (x *TaskHeader) GetRetryTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.RetryTime
 	}
 	return nil
 }
@@ -372,7 +381,7 @@ var File_beckon_v1_header_proto protoreflect.FileDescriptor
 
 const file_beckon_v1_header_proto_rawDesc = "" +
 	"\n" +
-	"\x16beckon/v1/header.proto\x12\tbeckon.v1\x1a\x18beckon/v1/decision.proto\x1a\x14beckon/v1/task.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xae\x03\n" +
+	"\x16beckon/v1/header.proto\x12\tbeckon.v1\x1a\x18beckon/v1/decision.proto\x1a\x14beckon/v1/task.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe9\x03\n" +
 	"\n" +
 	"TaskHeader\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
@@ -387,7 +396,9 @@ const file_beckon_v1_header_proto_rawDesc = "" +
 	"\vcreate_time\x18\n" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x125\n" +
-	"\bend_time\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\"\xe0\x03\n" +
+	"\bend_time\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x129\n" +
+	"\n" +
+	"retry_time\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\tretryTime\"\xe0\x03\n" +
 	"\x0eDecisionHeader\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\tR\x06taskId\x12\x1b\n" +
@@ -441,17 +452,18 @@ var file_beckon_v1_header_proto_depIdxs = []int32{
 	5,  // 2: beckon.v1.TaskHeader.progress:type_name -> beckon.v1.Progress
 	6,  // 3: beckon.v1.TaskHeader.create_time:type_name -> google.protobuf.Timestamp
 	6,  // 4: beckon.v1.TaskHeader.end_time:type_name -> google.protobuf.Timestamp
-	7,  // 5: beckon.v1.DecisionHeader.state:type_name -> beckon.v1.DecisionState
-	8,  // 6: beckon.v1.DecisionHeader.kind:type_name -> beckon.v1.DecisionKind
-	9,  // 7: beckon.v1.DecisionHeader.effect_class:type_name -> beckon.v1.EffectClass
-	6,  // 8: beckon.v1.DecisionHeader.expire_time:type_name -> google.protobuf.Timestamp
-	10, // 9: beckon.v1.DecisionHeader.winner:type_name -> beckon.v1.Winner
-	6,  // 10: beckon.v1.DecisionHeader.create_time:type_name -> google.protobuf.Timestamp
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	6,  // 5: beckon.v1.TaskHeader.retry_time:type_name -> google.protobuf.Timestamp
+	7,  // 6: beckon.v1.DecisionHeader.state:type_name -> beckon.v1.DecisionState
+	8,  // 7: beckon.v1.DecisionHeader.kind:type_name -> beckon.v1.DecisionKind
+	9,  // 8: beckon.v1.DecisionHeader.effect_class:type_name -> beckon.v1.EffectClass
+	6,  // 9: beckon.v1.DecisionHeader.expire_time:type_name -> google.protobuf.Timestamp
+	10, // 10: beckon.v1.DecisionHeader.winner:type_name -> beckon.v1.Winner
+	6,  // 11: beckon.v1.DecisionHeader.create_time:type_name -> google.protobuf.Timestamp
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_beckon_v1_header_proto_init() }

@@ -729,7 +729,8 @@ type Task struct {
 	Labels map[string]string `protobuf:"bytes,7,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// What the task was created with.
 	Input []byte `protobuf:"bytes,8,opt,name=input,proto3" json:"input,omitempty"`
-	// What it waits for while WAITING.
+	// What it waits for while WAITING, as its agent said; absent while it waits
+	// to be tried again.
 	Wait *WaitSet `protobuf:"bytes,9,opt,name=wait,proto3" json:"wait,omitempty"`
 	// Leases lost in a row since the last checkpoint, ack, yield or release.
 	Attempts uint32 `protobuf:"varint,10,opt,name=attempts,proto3" json:"attempts,omitempty"`
@@ -757,7 +758,11 @@ type Task struct {
 	// How many results were offered; an accepted one is the last.
 	ResultVersion uint32 `protobuf:"varint,21,opt,name=result_version,json=resultVersion,proto3" json:"result_version,omitempty"`
 	// When the task is no longer wanted; absent where it is always.
-	Deadline      *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	Deadline *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	// When a task whose worker was lost, not for the first time in a row, is
+	// tried again; absent otherwise. It is WAITING until then, and a message
+	// wakes it sooner.
+	RetryTime     *timestamppb.Timestamp `protobuf:"bytes,23,opt,name=retry_time,json=retryTime,proto3" json:"retry_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -942,6 +947,13 @@ func (x *Task) GetResultVersion() uint32 {
 func (x *Task) GetDeadline() *timestamppb.Timestamp {
 	if x != nil {
 		return x.Deadline
+	}
+	return nil
+}
+
+func (x *Task) GetRetryTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.RetryTime
 	}
 	return nil
 }
@@ -3129,7 +3141,7 @@ const file_beckon_v1_task_proto_rawDesc = "" +
 	"\apercent\x18\x02 \x01(\rB\a\xbaH\x04*\x02\x18dH\x00R\apercent\x88\x01\x01\x12.\n" +
 	"\x04time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04timeB\n" +
 	"\n" +
-	"\b_percent\"\xc4\a\n" +
+	"\b_percent\"\xff\a\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x19\n" +
@@ -3154,7 +3166,9 @@ const file_beckon_v1_task_proto_rawDesc = "" +
 	"\x06review\x18\x13 \x01(\bR\x06review\x12,\n" +
 	"\x12review_decision_id\x18\x14 \x01(\tR\x10reviewDecisionId\x12%\n" +
 	"\x0eresult_version\x18\x15 \x01(\rR\rresultVersion\x126\n" +
-	"\bdeadline\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x1a9\n" +
+	"\bdeadline\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x129\n" +
+	"\n" +
+	"retry_time\x18\x17 \x01(\v2\x1a.google.protobuf.TimestampR\tretryTime\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xbb\x01\n" +
@@ -3454,78 +3468,79 @@ var file_beckon_v1_task_proto_depIdxs = []int32{
 	47, // 13: beckon.v1.Task.end_time:type_name -> google.protobuf.Timestamp
 	47, // 14: beckon.v1.Task.lease_expire_time:type_name -> google.protobuf.Timestamp
 	47, // 15: beckon.v1.Task.deadline:type_name -> google.protobuf.Timestamp
-	47, // 16: beckon.v1.Checkpoint.create_time:type_name -> google.protobuf.Timestamp
-	3,  // 17: beckon.v1.Signal.kind:type_name -> beckon.v1.SignalKind
-	48, // 18: beckon.v1.Signal.decision:type_name -> beckon.v1.Decision
-	47, // 19: beckon.v1.Signal.create_time:type_name -> google.protobuf.Timestamp
-	10, // 20: beckon.v1.Claim.task:type_name -> beckon.v1.Task
-	47, // 21: beckon.v1.Claim.lease_expire_time:type_name -> google.protobuf.Timestamp
-	11, // 22: beckon.v1.Claim.checkpoint:type_name -> beckon.v1.Checkpoint
-	13, // 23: beckon.v1.Claim.signals:type_name -> beckon.v1.Signal
-	49, // 24: beckon.v1.ClaimOptions.lease_duration:type_name -> google.protobuf.Duration
-	45, // 25: beckon.v1.CreateTaskRequest.labels:type_name -> beckon.v1.CreateTaskRequest.LabelsEntry
-	15, // 26: beckon.v1.CreateTaskRequest.claim:type_name -> beckon.v1.ClaimOptions
-	47, // 27: beckon.v1.CreateTaskRequest.deadline:type_name -> google.protobuf.Timestamp
-	10, // 28: beckon.v1.CreateTaskResponse.task:type_name -> beckon.v1.Task
-	14, // 29: beckon.v1.CreateTaskResponse.claim:type_name -> beckon.v1.Claim
-	15, // 30: beckon.v1.ClaimTaskRequest.claim:type_name -> beckon.v1.ClaimOptions
-	46, // 31: beckon.v1.ClaimTaskRequest.labels:type_name -> beckon.v1.ClaimTaskRequest.LabelsEntry
-	49, // 32: beckon.v1.ClaimTaskRequest.wait:type_name -> google.protobuf.Duration
-	14, // 33: beckon.v1.ClaimTaskResponse.claim:type_name -> beckon.v1.Claim
-	49, // 34: beckon.v1.HeartbeatRequest.wait:type_name -> google.protobuf.Duration
-	1,  // 35: beckon.v1.HeartbeatRequest.known_hold:type_name -> beckon.v1.HoldKind
-	47, // 36: beckon.v1.HeartbeatResponse.lease_expire_time:type_name -> google.protobuf.Timestamp
-	5,  // 37: beckon.v1.HeartbeatResponse.hold:type_name -> beckon.v1.Hold
-	13, // 38: beckon.v1.HeartbeatResponse.signals:type_name -> beckon.v1.Signal
-	12, // 39: beckon.v1.SaveCheckpointRequest.checkpoint:type_name -> beckon.v1.CheckpointWrite
-	6,  // 40: beckon.v1.YieldTaskRequest.wait:type_name -> beckon.v1.WaitSet
-	12, // 41: beckon.v1.YieldTaskRequest.checkpoint:type_name -> beckon.v1.CheckpointWrite
-	0,  // 42: beckon.v1.YieldTaskResponse.phase:type_name -> beckon.v1.TaskPhase
-	0,  // 43: beckon.v1.ReleaseTaskResponse.phase:type_name -> beckon.v1.TaskPhase
-	9,  // 44: beckon.v1.UpdateProgressRequest.progress:type_name -> beckon.v1.Progress
-	8,  // 45: beckon.v1.CompleteTaskRequest.result:type_name -> beckon.v1.TaskResult
-	10, // 46: beckon.v1.CompleteTaskResponse.task:type_name -> beckon.v1.Task
-	7,  // 47: beckon.v1.FailTaskRequest.failure:type_name -> beckon.v1.TaskFailure
-	10, // 48: beckon.v1.FailTaskResponse.task:type_name -> beckon.v1.Task
-	10, // 49: beckon.v1.PauseTaskResponse.task:type_name -> beckon.v1.Task
-	10, // 50: beckon.v1.ResumeTaskResponse.task:type_name -> beckon.v1.Task
-	4,  // 51: beckon.v1.StopTaskResponse.outcome:type_name -> beckon.v1.StopOutcome
-	10, // 52: beckon.v1.StopTaskResponse.task:type_name -> beckon.v1.Task
-	10, // 53: beckon.v1.GetTaskResponse.task:type_name -> beckon.v1.Task
-	48, // 54: beckon.v1.GetTaskResponse.decisions:type_name -> beckon.v1.Decision
-	16, // 55: beckon.v1.TaskService.CreateTask:input_type -> beckon.v1.CreateTaskRequest
-	18, // 56: beckon.v1.TaskService.ClaimTask:input_type -> beckon.v1.ClaimTaskRequest
-	20, // 57: beckon.v1.TaskService.Heartbeat:input_type -> beckon.v1.HeartbeatRequest
-	22, // 58: beckon.v1.TaskService.SaveCheckpoint:input_type -> beckon.v1.SaveCheckpointRequest
-	24, // 59: beckon.v1.TaskService.YieldTask:input_type -> beckon.v1.YieldTaskRequest
-	26, // 60: beckon.v1.TaskService.ReleaseTask:input_type -> beckon.v1.ReleaseTaskRequest
-	28, // 61: beckon.v1.TaskService.AckSignals:input_type -> beckon.v1.AckSignalsRequest
-	30, // 62: beckon.v1.TaskService.UpdateProgress:input_type -> beckon.v1.UpdateProgressRequest
-	32, // 63: beckon.v1.TaskService.CompleteTask:input_type -> beckon.v1.CompleteTaskRequest
-	34, // 64: beckon.v1.TaskService.FailTask:input_type -> beckon.v1.FailTaskRequest
-	36, // 65: beckon.v1.TaskService.PauseTask:input_type -> beckon.v1.PauseTaskRequest
-	38, // 66: beckon.v1.TaskService.ResumeTask:input_type -> beckon.v1.ResumeTaskRequest
-	40, // 67: beckon.v1.TaskService.StopTask:input_type -> beckon.v1.StopTaskRequest
-	42, // 68: beckon.v1.TaskService.GetTask:input_type -> beckon.v1.GetTaskRequest
-	17, // 69: beckon.v1.TaskService.CreateTask:output_type -> beckon.v1.CreateTaskResponse
-	19, // 70: beckon.v1.TaskService.ClaimTask:output_type -> beckon.v1.ClaimTaskResponse
-	21, // 71: beckon.v1.TaskService.Heartbeat:output_type -> beckon.v1.HeartbeatResponse
-	23, // 72: beckon.v1.TaskService.SaveCheckpoint:output_type -> beckon.v1.SaveCheckpointResponse
-	25, // 73: beckon.v1.TaskService.YieldTask:output_type -> beckon.v1.YieldTaskResponse
-	27, // 74: beckon.v1.TaskService.ReleaseTask:output_type -> beckon.v1.ReleaseTaskResponse
-	29, // 75: beckon.v1.TaskService.AckSignals:output_type -> beckon.v1.AckSignalsResponse
-	31, // 76: beckon.v1.TaskService.UpdateProgress:output_type -> beckon.v1.UpdateProgressResponse
-	33, // 77: beckon.v1.TaskService.CompleteTask:output_type -> beckon.v1.CompleteTaskResponse
-	35, // 78: beckon.v1.TaskService.FailTask:output_type -> beckon.v1.FailTaskResponse
-	37, // 79: beckon.v1.TaskService.PauseTask:output_type -> beckon.v1.PauseTaskResponse
-	39, // 80: beckon.v1.TaskService.ResumeTask:output_type -> beckon.v1.ResumeTaskResponse
-	41, // 81: beckon.v1.TaskService.StopTask:output_type -> beckon.v1.StopTaskResponse
-	43, // 82: beckon.v1.TaskService.GetTask:output_type -> beckon.v1.GetTaskResponse
-	69, // [69:83] is the sub-list for method output_type
-	55, // [55:69] is the sub-list for method input_type
-	55, // [55:55] is the sub-list for extension type_name
-	55, // [55:55] is the sub-list for extension extendee
-	0,  // [0:55] is the sub-list for field type_name
+	47, // 16: beckon.v1.Task.retry_time:type_name -> google.protobuf.Timestamp
+	47, // 17: beckon.v1.Checkpoint.create_time:type_name -> google.protobuf.Timestamp
+	3,  // 18: beckon.v1.Signal.kind:type_name -> beckon.v1.SignalKind
+	48, // 19: beckon.v1.Signal.decision:type_name -> beckon.v1.Decision
+	47, // 20: beckon.v1.Signal.create_time:type_name -> google.protobuf.Timestamp
+	10, // 21: beckon.v1.Claim.task:type_name -> beckon.v1.Task
+	47, // 22: beckon.v1.Claim.lease_expire_time:type_name -> google.protobuf.Timestamp
+	11, // 23: beckon.v1.Claim.checkpoint:type_name -> beckon.v1.Checkpoint
+	13, // 24: beckon.v1.Claim.signals:type_name -> beckon.v1.Signal
+	49, // 25: beckon.v1.ClaimOptions.lease_duration:type_name -> google.protobuf.Duration
+	45, // 26: beckon.v1.CreateTaskRequest.labels:type_name -> beckon.v1.CreateTaskRequest.LabelsEntry
+	15, // 27: beckon.v1.CreateTaskRequest.claim:type_name -> beckon.v1.ClaimOptions
+	47, // 28: beckon.v1.CreateTaskRequest.deadline:type_name -> google.protobuf.Timestamp
+	10, // 29: beckon.v1.CreateTaskResponse.task:type_name -> beckon.v1.Task
+	14, // 30: beckon.v1.CreateTaskResponse.claim:type_name -> beckon.v1.Claim
+	15, // 31: beckon.v1.ClaimTaskRequest.claim:type_name -> beckon.v1.ClaimOptions
+	46, // 32: beckon.v1.ClaimTaskRequest.labels:type_name -> beckon.v1.ClaimTaskRequest.LabelsEntry
+	49, // 33: beckon.v1.ClaimTaskRequest.wait:type_name -> google.protobuf.Duration
+	14, // 34: beckon.v1.ClaimTaskResponse.claim:type_name -> beckon.v1.Claim
+	49, // 35: beckon.v1.HeartbeatRequest.wait:type_name -> google.protobuf.Duration
+	1,  // 36: beckon.v1.HeartbeatRequest.known_hold:type_name -> beckon.v1.HoldKind
+	47, // 37: beckon.v1.HeartbeatResponse.lease_expire_time:type_name -> google.protobuf.Timestamp
+	5,  // 38: beckon.v1.HeartbeatResponse.hold:type_name -> beckon.v1.Hold
+	13, // 39: beckon.v1.HeartbeatResponse.signals:type_name -> beckon.v1.Signal
+	12, // 40: beckon.v1.SaveCheckpointRequest.checkpoint:type_name -> beckon.v1.CheckpointWrite
+	6,  // 41: beckon.v1.YieldTaskRequest.wait:type_name -> beckon.v1.WaitSet
+	12, // 42: beckon.v1.YieldTaskRequest.checkpoint:type_name -> beckon.v1.CheckpointWrite
+	0,  // 43: beckon.v1.YieldTaskResponse.phase:type_name -> beckon.v1.TaskPhase
+	0,  // 44: beckon.v1.ReleaseTaskResponse.phase:type_name -> beckon.v1.TaskPhase
+	9,  // 45: beckon.v1.UpdateProgressRequest.progress:type_name -> beckon.v1.Progress
+	8,  // 46: beckon.v1.CompleteTaskRequest.result:type_name -> beckon.v1.TaskResult
+	10, // 47: beckon.v1.CompleteTaskResponse.task:type_name -> beckon.v1.Task
+	7,  // 48: beckon.v1.FailTaskRequest.failure:type_name -> beckon.v1.TaskFailure
+	10, // 49: beckon.v1.FailTaskResponse.task:type_name -> beckon.v1.Task
+	10, // 50: beckon.v1.PauseTaskResponse.task:type_name -> beckon.v1.Task
+	10, // 51: beckon.v1.ResumeTaskResponse.task:type_name -> beckon.v1.Task
+	4,  // 52: beckon.v1.StopTaskResponse.outcome:type_name -> beckon.v1.StopOutcome
+	10, // 53: beckon.v1.StopTaskResponse.task:type_name -> beckon.v1.Task
+	10, // 54: beckon.v1.GetTaskResponse.task:type_name -> beckon.v1.Task
+	48, // 55: beckon.v1.GetTaskResponse.decisions:type_name -> beckon.v1.Decision
+	16, // 56: beckon.v1.TaskService.CreateTask:input_type -> beckon.v1.CreateTaskRequest
+	18, // 57: beckon.v1.TaskService.ClaimTask:input_type -> beckon.v1.ClaimTaskRequest
+	20, // 58: beckon.v1.TaskService.Heartbeat:input_type -> beckon.v1.HeartbeatRequest
+	22, // 59: beckon.v1.TaskService.SaveCheckpoint:input_type -> beckon.v1.SaveCheckpointRequest
+	24, // 60: beckon.v1.TaskService.YieldTask:input_type -> beckon.v1.YieldTaskRequest
+	26, // 61: beckon.v1.TaskService.ReleaseTask:input_type -> beckon.v1.ReleaseTaskRequest
+	28, // 62: beckon.v1.TaskService.AckSignals:input_type -> beckon.v1.AckSignalsRequest
+	30, // 63: beckon.v1.TaskService.UpdateProgress:input_type -> beckon.v1.UpdateProgressRequest
+	32, // 64: beckon.v1.TaskService.CompleteTask:input_type -> beckon.v1.CompleteTaskRequest
+	34, // 65: beckon.v1.TaskService.FailTask:input_type -> beckon.v1.FailTaskRequest
+	36, // 66: beckon.v1.TaskService.PauseTask:input_type -> beckon.v1.PauseTaskRequest
+	38, // 67: beckon.v1.TaskService.ResumeTask:input_type -> beckon.v1.ResumeTaskRequest
+	40, // 68: beckon.v1.TaskService.StopTask:input_type -> beckon.v1.StopTaskRequest
+	42, // 69: beckon.v1.TaskService.GetTask:input_type -> beckon.v1.GetTaskRequest
+	17, // 70: beckon.v1.TaskService.CreateTask:output_type -> beckon.v1.CreateTaskResponse
+	19, // 71: beckon.v1.TaskService.ClaimTask:output_type -> beckon.v1.ClaimTaskResponse
+	21, // 72: beckon.v1.TaskService.Heartbeat:output_type -> beckon.v1.HeartbeatResponse
+	23, // 73: beckon.v1.TaskService.SaveCheckpoint:output_type -> beckon.v1.SaveCheckpointResponse
+	25, // 74: beckon.v1.TaskService.YieldTask:output_type -> beckon.v1.YieldTaskResponse
+	27, // 75: beckon.v1.TaskService.ReleaseTask:output_type -> beckon.v1.ReleaseTaskResponse
+	29, // 76: beckon.v1.TaskService.AckSignals:output_type -> beckon.v1.AckSignalsResponse
+	31, // 77: beckon.v1.TaskService.UpdateProgress:output_type -> beckon.v1.UpdateProgressResponse
+	33, // 78: beckon.v1.TaskService.CompleteTask:output_type -> beckon.v1.CompleteTaskResponse
+	35, // 79: beckon.v1.TaskService.FailTask:output_type -> beckon.v1.FailTaskResponse
+	37, // 80: beckon.v1.TaskService.PauseTask:output_type -> beckon.v1.PauseTaskResponse
+	39, // 81: beckon.v1.TaskService.ResumeTask:output_type -> beckon.v1.ResumeTaskResponse
+	41, // 82: beckon.v1.TaskService.StopTask:output_type -> beckon.v1.StopTaskResponse
+	43, // 83: beckon.v1.TaskService.GetTask:output_type -> beckon.v1.GetTaskResponse
+	70, // [70:84] is the sub-list for method output_type
+	56, // [56:70] is the sub-list for method input_type
+	56, // [56:56] is the sub-list for extension type_name
+	56, // [56:56] is the sub-list for extension extendee
+	0,  // [0:56] is the sub-list for field type_name
 }
 
 func init() { file_beckon_v1_task_proto_init() }

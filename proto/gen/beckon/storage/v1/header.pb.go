@@ -45,7 +45,9 @@ type TaskHeader struct {
 	// When it was created.
 	CreateTime int64 `protobuf:"varint,10,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// When it ended.
-	EndTime       int64 `protobuf:"varint,11,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	EndTime int64 `protobuf:"varint,11,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	// When it is tried again after its worker was lost.
+	RetryTime     int64 `protobuf:"varint,12,opt,name=retry_time,json=retryTime,proto3" json:"retry_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -153,6 +155,13 @@ func (x *TaskHeader) GetCreateTime() int64 {
 func (x *TaskHeader) GetEndTime() int64 {
 	if x != nil {
 		return x.EndTime
+	}
+	return 0
+}
+
+func (x *TaskHeader) GetRetryTime() int64 {
+	if x != nil {
+		return x.RetryTime
 	}
 	return 0
 }
@@ -561,7 +570,7 @@ var File_beckon_storage_v1_header_proto protoreflect.FileDescriptor
 
 const file_beckon_storage_v1_header_proto_rawDesc = "" +
 	"\n" +
-	"\x1ebeckon/storage/v1/header.proto\x12\x11beckon.storage.v1\x1a\x1cbeckon/storage/v1/task.proto\x1a\x1ebeckon/storage/v1/thread.proto\"\xc9\x02\n" +
+	"\x1ebeckon/storage/v1/header.proto\x12\x11beckon.storage.v1\x1a\x1cbeckon/storage/v1/task.proto\x1a\x1ebeckon/storage/v1/thread.proto\"\xe8\x02\n" +
 	"\n" +
 	"TaskHeader\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
@@ -576,7 +585,9 @@ const file_beckon_storage_v1_header_proto_rawDesc = "" +
 	"\vcreate_time\x18\n" +
 	" \x01(\x03R\n" +
 	"createTime\x12\x19\n" +
-	"\bend_time\x18\v \x01(\x03R\aendTime\"\xab\x02\n" +
+	"\bend_time\x18\v \x01(\x03R\aendTime\x12\x1d\n" +
+	"\n" +
+	"retry_time\x18\f \x01(\x03R\tretryTime\"\xab\x02\n" +
 	"\fThreadHeader\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x14\n" +

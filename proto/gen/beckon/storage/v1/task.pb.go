@@ -484,7 +484,9 @@ type Wait struct {
 	// When it wakes in any case.
 	Until int64 `protobuf:"varint,3,opt,name=until,proto3" json:"until,omitempty"`
 	// Keys of timers.
-	Timers        []string `protobuf:"bytes,4,rep,name=timers,proto3" json:"timers,omitempty"`
+	Timers []string `protobuf:"bytes,4,rep,name=timers,proto3" json:"timers,omitempty"`
+	// Its worker was lost, and it is tried again at the end.
+	Retry         bool `protobuf:"varint,5,opt,name=retry,proto3" json:"retry,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -545,6 +547,13 @@ func (x *Wait) GetTimers() []string {
 		return x.Timers
 	}
 	return nil
+}
+
+func (x *Wait) GetRetry() bool {
+	if x != nil {
+		return x.Retry
+	}
+	return false
 }
 
 // Ended is how the last lease was given back.
@@ -1221,12 +1230,13 @@ const file_beckon_storage_v1_task_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x19\n" +
 	"\bclaim_id\x18\x02 \x01(\tR\aclaimId\x12\x16\n" +
 	"\x06length\x18\x03 \x01(\x03R\x06length\x12\x14\n" +
-	"\x05until\x18\x04 \x01(\x03R\x05until\"f\n" +
+	"\x05until\x18\x04 \x01(\x03R\x05until\"|\n" +
 	"\x04Wait\x12\x12\n" +
 	"\x04mode\x18\x01 \x01(\rR\x04mode\x12\x1c\n" +
 	"\tdecisions\x18\x02 \x03(\tR\tdecisions\x12\x14\n" +
 	"\x05until\x18\x03 \x01(\x03R\x05until\x12\x16\n" +
-	"\x06timers\x18\x04 \x03(\tR\x06timers\"C\n" +
+	"\x06timers\x18\x04 \x03(\tR\x06timers\x12\x14\n" +
+	"\x05retry\x18\x05 \x01(\bR\x05retry\"C\n" +
 	"\x05Ended\x12\x14\n" +
 	"\x05lease\x18\x01 \x01(\tR\x05lease\x12\x0e\n" +
 	"\x02op\x18\x02 \x01(\rR\x02op\x12\x14\n" +
