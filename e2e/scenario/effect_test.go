@@ -22,7 +22,7 @@ func send(ctx context.Context, w *beckon.Work, j job) error {
 	alive := w.KeepAlive(ctx)
 	defer alive.Close()
 	go func() {
-		for range alive.News() { //nolint:revive // news is taken, so that beats go on
+		for range alive.News() {
 		}
 	}()
 	d, err := w.Ask(ctx, writeReport("write"))

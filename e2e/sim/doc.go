@@ -15,6 +15,10 @@
 //
 //	step = chance picks who and what → verb (lost, killed or not) → model judges → checkers read the store
 //
+// [RunEffects] is a second, smaller story about agents that act on the outside.
+// There the outside itself keeps count: as everybody says what is true, nothing
+// may happen twice, and everything that is uncertain can be settled.
+//
 // Nothing here asks which rule is switched off: a checker that did would be
 // blind in the run that is meant to test it.
 package sim

@@ -13,9 +13,12 @@ import (
 // seeds. The switchboard reads the environment once, so each rule has a process
 // of its own: this test binary again.
 func TestOff(t *testing.T) {
-	for _, rule := range []string{"R3", "R10", "R13", "R21"} {
+	for rule, in := range map[string]string{
+		"R3": "TestSimulation", "R10": "TestSimulation", "R13": "TestSimulation", "R21": "TestSimulation",
+		"R14": "TestEffects", "R15": "TestEffects",
+	} {
 		t.Run(rule, func(t *testing.T) {
-			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSimulation$", "-test.v")
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+in+"$", "-test.v")
 			cmd.Env = append(os.Environ(), "OFF="+rule, "SIM_SEED=1", "SIM_N=2000")
 			out, err := cmd.CombinedOutput()
 			line, _, found := bytes.Cut(out[max(0, bytes.Index(out, []byte("OFF="))):], []byte("\n"))

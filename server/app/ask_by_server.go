@@ -21,21 +21,21 @@ func (a *App) askByServer(tx *store.Tx, s task.State, card decision.State) (deci
 
 // amendByServer changes an open question of the server: whoever saw the old
 // card has to look again, and is called to.
-func (a *App) amendByServer(tx *store.Tx, d, card decision.State) (decision.State, error) {
+func (a *App) amendByServer(tx *store.Tx, d, card decision.State) error {
 	card.Kind = d.Kind
 	card, err := withDigests(decision.AskByServer(card, tx.Now()))
 	if err != nil {
-		return d, err
+		return err
 	}
 	events, _, err := decision.Decide(d, decision.Amend{Card: card}, tx.Now())
 	if err != nil || len(events) == 0 {
-		return d, err
+		return err
 	}
 	d = decision.ApplyAll(d, events, tx.Now())
 	if err := tx.Audit(actorServer, "decision.amended", d.ID, d.Kind.String()); err != nil {
-		return d, err
+		return err
 	}
-	return d, a.showCard(tx, d)
+	return a.showCard(tx, d)
 }
 
 // settle does what the end of a question of the server stands for.

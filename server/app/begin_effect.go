@@ -65,8 +65,11 @@ func (a *App) BeginEffect(ctx context.Context, p policy.Principal, c BeginEffect
 		result, err = a.beginEffect(tx, p, c, lease, want)
 		return err
 	})
-	if err != nil || !result.Go {
-		return result, err
+	if err != nil {
+		return BeginResult{}, err // what was not committed was not said
+	}
+	if !result.Go {
+		return result, nil
 	}
 	e := result.Effect
 	result.Permit, result.PermitExpireTime, err = a.tokens.Permit(PermitGrant{
@@ -92,7 +95,7 @@ func (a *App) frozen(ctx context.Context, account string, c BeginEffect) (decisi
 	}
 	var approved decision.Action
 	err := a.store.View(ctx, account, func(tx *store.Read) error {
-		_, _, action, err := granted(tx, c.Task, c.Grant)
+		_, action, err := granted(tx, c.Task, c.Grant)
 		approved = action
 		return err
 	})
@@ -115,8 +118,7 @@ func (a *App) frozen(ctx context.Context, account string, c BeginEffect) (decisi
 // digested computes the digest of an action.
 func digested(act decision.Action) (decision.Action, error) {
 	digest, err := proof.ActionDigest(act.App, act.Connection, act.Operation, act.ArgsJSON, act.TargetJSON)
-	var input *proof.InputError
-	if errors.As(err, &input) {
+	if input, ok := errors.AsType[*proof.InputError](err); ok {
 		field := "action.args_json"
 		if input.Field == "target" {
 			field = "action.target_json"
@@ -127,19 +129,19 @@ func digested(act decision.Action) (decision.Action, error) {
 	return act, err
 }
 
-// granted finds a grant of a task with its decision and the action it is for.
-// One of another task is unknown: two tasks never share a grant.
-func granted(tx *store.Read, task, id string) (decision.State, decision.Grant, decision.Action, error) {
+// granted finds the decision that armed a grant of a task, and the action the
+// grant is for. One of another task is unknown: two tasks never share a grant.
+func granted(tx *store.Read, task, id string) (decision.State, decision.Action, error) {
 	d, err := tx.GrantedBy(id)
 	if err != nil {
-		return d, decision.Grant{}, decision.Action{}, err
+		return d, decision.Action{}, err
 	}
 	g, _ := d.Grant(id)
 	action, ok := d.Permitted(g.Item)
 	if d.Task != task || !ok {
-		return d, g, decision.Action{}, store.ErrNotFound
+		return d, decision.Action{}, store.ErrNotFound
 	}
-	return d, g, action, nil
+	return d, action, nil
 }
 
 func (a *App) beginEffect(tx *store.Tx, p policy.Principal, c BeginEffect, lease string, want decision.Action) (BeginResult, error) {
@@ -223,7 +225,7 @@ func (a *App) newEffect(tx *store.Tx, p policy.Principal, s task.State, c BeginE
 		}
 		return e, nil
 	}
-	d, _, _, err := granted(tx.Read, s.ID, c.Grant)
+	d, _, err := granted(tx.Read, s.ID, c.Grant)
 	if err != nil {
 		return e, err
 	}

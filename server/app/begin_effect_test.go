@@ -265,8 +265,7 @@ func TestBeginEffect_Refused(t *testing.T) {
 			row.change(&x)
 			commits := x.h.commits.n.Load()
 			r, err := x.h.app.BeginEffect(t.Context(), x.h.agent, x.c)
-			var field *app.FieldError
-			if errors.As(err, &field) {
+			if field, ok := errors.AsType[*app.FieldError](err); ok {
 				if diff := cmp.Diff(row.want, error(field)); diff != "" {
 					t.Error(diff)
 				}

@@ -50,8 +50,7 @@ func (a *App) offerResult(tx *store.Tx, s task.State) error {
 	if err != nil {
 		return err
 	}
-	_, err = a.amendByServer(tx, open, card)
-	return err
+	return a.amendByServer(tx, open, card)
 }
 
 // offerText names the version, so that the digest of the card does.

@@ -8,6 +8,7 @@ import (
 	"github.com/beckon-dev/beckon/server/store"
 	"github.com/beckon-dev/beckon/sync/decision"
 	"github.com/beckon-dev/beckon/sync/effect"
+	"github.com/beckon-dev/beckon/sync/off"
 	"github.com/beckon-dev/beckon/sync/task"
 )
 
@@ -53,7 +54,7 @@ func (a *App) askWhether(tx *store.Tx, e effect.State) (effect.State, error) {
 		return e, err
 	}
 	e.Card = d.ID
-	if err := tx.PutEffect(e); err != nil || s.Phase.Terminal() {
+	if err := tx.PutEffect(e); err != nil || s.Phase.Terminal() || off.Rule("R15") {
 		return e, err
 	}
 	if s, err = a.stepTask(tx, s, task.Review{By: actorServer, Reason: "Nobody knows whether something was done."}); err != nil {
@@ -67,7 +68,7 @@ func (a *App) askWhether(tx *store.Tx, e effect.State) (effect.State, error) {
 func (a *App) askWithoutRetry(tx *store.Tx, e effect.State) error {
 	d, err := tx.Decision(e.Card)
 	if err == nil {
-		_, err = a.amendByServer(tx, d, uncertainCard(e))
+		err = a.amendByServer(tx, d, uncertainCard(e))
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package effect
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/beckon-dev/beckon/sync/off"
@@ -147,10 +148,8 @@ func decideResolve(s State, c Resolve) ([]Event, Outcome, error) {
 	if s.Status != Uncertain {
 		return nil, Known, nil
 	}
-	for _, exit := range s.Exits() {
-		if exit == c.Exit {
-			return []Event{ResolvedAs(c)}, Settled, nil
-		}
+	if !slices.Contains(s.Exits(), c.Exit) {
+		return nil, 0, ErrExit
 	}
-	return nil, 0, ErrExit
+	return []Event{ResolvedAs(c)}, Settled, nil
 }

@@ -12,8 +12,8 @@ type effectCommand struct {
 }
 
 type effectListCommand struct {
-	Task string `arg:""       help:"The task."                   name:"task"`
-	N    uint32 `default:"20" help:"At most so many, up to 50." name:"n"     short:"n"`
+	Task string `arg:""       help:"The task."                  name:"task"`
+	N    uint32 `default:"20" help:"At most so many, up to 50." name:"n"    short:"n"`
 }
 
 type effectShowCommand struct {
