@@ -58,6 +58,7 @@ type Limits struct {
 	StreamAgeMin, StreamAgeMax time.Duration
 	// ResumeRate is how many streams a second this server takes back after a
 	// restart; clients are asked to spread themselves over the time it needs.
+	// Two cores shake 250 to 460 hands a second while they serve the rest.
 	ResumeRate int
 }
 
@@ -79,7 +80,7 @@ func DefaultLimits() Limits {
 		DueAtOnce: 16,
 		PullWait:  25 * time.Second, ClaimWait: 60 * time.Second, DecisionWait: 60 * time.Second,
 		StreamsPerDevice: 4, StreamsPerAccount: 16,
-		Beat: 25 * time.Second, StreamAgeMin: 15 * time.Minute, StreamAgeMax: 30 * time.Minute, ResumeRate: 1000,
+		Beat: 25 * time.Second, StreamAgeMin: 15 * time.Minute, StreamAgeMax: 30 * time.Minute, ResumeRate: 250,
 	}
 }
 
