@@ -112,7 +112,8 @@ func composeDecision(in Input, m *push.Message) {
 	}
 	deny := button(in, push.Deny)
 	m.Payload.Actions = deny
-	if _, whole := l.fit(room(m.Payload)); whole && deny != nil && MayApprove(offer) {
+	left := room(m.Payload)
+	if _, whole := l.fit(left); whole && deny != nil && MayApprove(offer) {
 		m.Payload.Actions = append(button(in, push.Approve), deny...)
 		if text, whole := l.fit(room(m.Payload)); whole {
 			m.Text = text
@@ -120,10 +121,11 @@ func composeDecision(in Input, m *push.Message) {
 		}
 		m.Payload.Actions = deny
 	}
-	if room(m.Payload) < minText {
+	if left < minText && m.Payload.Actions != nil {
 		m.Payload.Actions = nil
+		left = room(m.Payload)
 	}
-	m.Text, _ = l.fit(room(m.Payload))
+	m.Text, _ = l.fit(left)
 }
 
 func button(in Input, verb push.Verb) []push.Action {
