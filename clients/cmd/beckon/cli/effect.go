@@ -104,7 +104,7 @@ func (c effectListCommand) Run(s *session) error {
 }
 
 // uncertain is the state in which the person is asked.
-const uncertain = "UNCERTAIN"
+const uncertain = "uncertain"
 
 // Run shows one effect, nothing cut.
 func (c effectShowCommand) Run(s *session) error {

@@ -237,7 +237,11 @@ func (s *session) printAsked(v decisionView) {
 		words = append(words, v.AgentReason)
 	}
 	shown, hidden := screen.Text(strings.Join(words, "\n"))
-	s.sayf("the agent says; nobody has checked its words:")
+	if v.Kind == resolveUncertain {
+		s.sayf("Beckon asks:") // all words of this card are the server's
+	} else {
+		s.sayf("the agent says; nobody has checked its words:")
+	}
 	for line := range strings.SplitSeq(shown, "\n") {
 		s.sayf("│ %s", line)
 	}
@@ -245,6 +249,9 @@ func (s *session) printAsked(v decisionView) {
 		s.sayf("│ (%d hidden characters)", hidden)
 	}
 }
+
+// resolveUncertain is the question whether an effect was done.
+const resolveUncertain = "resolve_uncertain"
 
 // printEnd prints how a decision was closed.
 func (s *session) printEnd(v decisionView) {
