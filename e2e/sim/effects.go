@@ -81,13 +81,13 @@ func RunEffects(ctx context.Context, cfg Config) (report Report, err error) {
 }
 
 // try makes a call in today's weather and tells whether its answer arrived.
-func (l *ledger) try(text string, do func() error) (error, bool) {
+func (l *ledger) try(text string, do func() error) (heard bool, err error) {
 	crashAt := 0
 	if l.chance(12) {
 		crashAt = 1
 	}
 	l.engine.begin(crashAt, l.chance(2))
-	err := do()
+	err = do()
 	died := l.engine.dead
 	l.engine.dead, l.committed = false, l.engine.commits > 0
 	word := say("ok", err)
@@ -97,7 +97,7 @@ func (l *ledger) try(text string, do func() error) (error, bool) {
 	}
 	l.note(text, word)
 	l.visits[Cell{answers, firstWord(word), firstWord(text)}]++
-	return err, !died
+	return !died, err
 }
 
 func (l *ledger) turn() {
@@ -154,7 +154,7 @@ func (l *ledger) approve() {
 	class := decision.WriteReversible
 	act := decision.Action{App: "mail", Operation: "send", ArgsJSON: fmt.Appendf(nil, `{"to":%d}`, l.rand.IntN(3)), Class: &class}
 	var asked decision.State
-	err, heard := l.try("RequestDecision "+d.id, func() (err error) {
+	heard, err := l.try("RequestDecision "+d.id, func() (err error) {
 		asked, err = l.app.RequestDecision(l.ctx, l.agent.Principal, app.RequestDecision{
 			Held: d.held(), Name: l.name("q"), Kind: decision.ConfirmAction, Title: "May I?",
 			Items: []decision.Item{{ID: "it", Action: &act}},
@@ -181,7 +181,7 @@ func (l *ledger) answerCard(d decision.State, option string) (app.AnswerResult, 
 	}
 	l.sign(by, by.key, &cmd)
 	var r app.AnswerResult
-	err, heard := l.try("AnswerDecision "+d.ID+" "+option, func() (err error) {
+	heard, err := l.try("AnswerDecision "+d.ID+" "+option, func() (err error) {
 		r, err = l.app.AnswerDecision(l.ctx, by.Principal, cmd)
 		return err
 	})
@@ -210,7 +210,7 @@ func (l *ledger) beginOne() {
 	}
 	before, _ := l.stored(d, c.Name)
 	var r app.BeginResult
-	err, heard := l.try(fmt.Sprintf("BeginEffect %s %s %s", d.id, c.Name, c.Grant), func() (err error) {
+	heard, err := l.try(fmt.Sprintf("BeginEffect %s %s %s", d.id, c.Name, c.Grant), func() (err error) {
 		r, err = l.app.BeginEffect(l.ctx, l.agent.Principal, c)
 		return err
 	})
@@ -397,7 +397,7 @@ func (l *ledger) persons() {
 		if len(l.grants) > 0 {
 			g := &l.grants[l.rand.IntN(len(l.grants))]
 			var r app.RevokeResult
-			err, heard := l.try("RevokeGrant "+g.id, func() (err error) {
+			heard, err := l.try("RevokeGrant "+g.id, func() (err error) {
 				r, err = l.app.RevokeGrant(l.ctx, p, g.id)
 				return err
 			})
@@ -405,7 +405,7 @@ func (l *ledger) persons() {
 			g.revoked = g.revoked || told && r.Outcome == app.GrantRevoked
 		}
 	case 2, 3:
-		err, heard := l.try("PauseTask", func() (err error) {
+		heard, err := l.try("PauseTask", func() (err error) {
 			if d.paused {
 				_, err = l.app.ResumeTask(l.ctx, p, app.ResumeTask{Key: l.name("r"), Task: d.id})
 			} else {
@@ -417,7 +417,7 @@ func (l *ledger) persons() {
 			d.paused = !d.paused
 		}
 	case 4:
-		err, heard := l.try("SetKillSwitch", func() error {
+		heard, err := l.try("SetKillSwitch", func() error {
 			_, err := l.app.SetKillSwitch(l.ctx, p, app.SetKillSwitch{Key: l.name("k"), On: !l.killed})
 			return err
 		})
