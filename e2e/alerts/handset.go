@@ -174,6 +174,7 @@ func (w *world) logIn(h *handset, a *account) {
 	w.must(refused)
 	w.must(err)
 	h.owner = a
+	w.wire.accounts[h.app.State().AccountTag] = a.name
 	w.tell(oracle.Fact{Kind: oracle.LoggedIn, Phone: h.name, Android: h.android, Account: a.name, Installation: h.app.State().Installation})
 	w.observe()
 }

@@ -36,12 +36,14 @@ type wire struct {
 	// push, backs those that take an alert back.
 	tags, names map[string]string
 	backs       map[string]bool
+	// accounts are whose tags pushes carry.
+	accounts map[string]string
 	// quiet are the names of pushes about no subject.
 	quiet map[string]bool
 }
 
 func newWire() wire {
-	return wire{tokens: map[string]*handset{}, tags: map[string]string{}, names: map[string]string{}, backs: map[string]bool{}, quiet: map[string]bool{}}
+	return wire{tokens: map[string]*handset{}, tags: map[string]string{}, names: map[string]string{}, backs: map[string]bool{}, quiet: map[string]bool{}, accounts: map[string]string{}}
 }
 
 // about explains an alert by its tag, or by its vendor's name where it has none.
@@ -136,23 +138,13 @@ func (w *world) send(lane string, since int, m push.Message) push.Verdict {
 		limit = silenceIn
 	}
 	w.tell(oracle.Fact{
-		Kind: oracle.Sent, Phone: h.name, Account: w.accountOf(m.Payload.Account), Subject: m.Payload.Key(),
+		Kind: oracle.Sent, Phone: h.name, Account: w.wire.accounts[m.Payload.Account], Subject: m.Payload.Key(),
 		Withdraw: withdraws(m.Payload.Kind), Badge: int(m.Payload.Badge.Count), Since: since, Stale: m.Address.Token != h.token,
 		Quiet: quiet(m.Payload.Kind),
 	})
 	ctx, cancel := context.WithTimeout(w.ctx, limit)
 	defer cancel()
 	return w.ways[lane].Send(ctx, m)
-}
-
-// accountOf is whose tag a push carries.
-func (w *world) accountOf(tag string) string {
-	for _, h := range w.phones {
-		if h.app.State().AccountTag == tag {
-			return h.owner.name
-		}
-	}
-	return ""
 }
 
 // noteNames learns what Google calls the latest messages, also those whose sender
