@@ -302,3 +302,22 @@ func TestOutbox_ClaimLooksPastDeadRows(t *testing.T) {
 		return err
 	})
 }
+
+// In the last second before its deadline a question still rings. Tokens count whole
+// seconds, so a button would be over before it could be pressed.
+func TestOutbox_RingsInTheLastSecondWithoutButtons(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.newAddress(h.phone, "aa")
+	_, held := h.startTask("one")
+	h.clock.Advance(500 * time.Millisecond)
+	h.request(held, func(c *app.RequestDecision) { c.Timeout = 2 * time.Second })
+	row := h.takeOne()
+	if m := h.message(row); len(m.Payload.Actions) == 0 {
+		t.Error("no buttons two seconds before the deadline")
+	}
+	h.clock.Advance(1700 * time.Millisecond)
+	if m := h.message(row); len(m.Payload.Actions) != 0 {
+		t.Errorf("buttons %+v in the last second", m.Payload.Actions)
+	}
+}

@@ -91,11 +91,17 @@ func (a *App) freshDecision(tx *store.Read, row push.Delivery, address outbox.Ad
 	return failed
 }
 
-// tap mints the token of one button: one decision, revision, verb and device.
+// tap mints the token of one button: one decision, revision, verb and device. It is
+// empty, and there is no button, in the last second before the deadline.
 func (a *App) tap(tx *store.Read, installation string, d decision.State, v push.Verb) (string, error) {
 	expires := tx.Now().Add(a.limits.TapLife)
 	if !d.ExpireTime.IsZero() && d.ExpireTime.Before(expires) {
 		expires = d.ExpireTime
+	}
+	// A token counts whole seconds. One for the last of them would be over when it
+	// is made, and the alert is worth more than its buttons.
+	if !expires.Truncate(time.Second).After(tx.Now().Truncate(time.Second)) {
+		return "", nil
 	}
 	return a.tokens.Tap(TapGrant{
 		Account: tx.Account(), Installation: installation, Decision: d.ID, Revision: d.Revision,
