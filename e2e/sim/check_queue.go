@@ -62,6 +62,9 @@ func (m *model) dues() []due {
 		if t.phase == task.Running {
 			add(store.DueLease, t.id, t.until)
 		}
+		if t.phase == task.Ready && !t.stop {
+			add(store.DueWorker, t.id, t.readySince.Add(farAway))
+		}
 		if t.phase == task.Waiting {
 			add(store.DueWait, t.id, t.wait.until)
 		}
@@ -81,7 +84,7 @@ func (m *model) dues() []due {
 // checkDue: R6. Whatever waits for time has a pointer at that time, so that a
 // process that starts from nothing finds it.
 func (w *world) checkDue() {
-	rows, err := w.store.TakeDue(w.ctx, w.wall.AddDate(10, 0, 0), 1<<20)
+	rows, err := w.store.TakeDue(w.ctx, w.wall.AddDate(100, 0, 0), 1<<20)
 	w.must(err)
 	var got []due
 	for _, r := range rows {

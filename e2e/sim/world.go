@@ -170,9 +170,13 @@ func (w *world) limits() policy.Limits {
 	l := policy.DefaultLimits()
 	l.OpenTasks, l.OpenDecisions, l.OpenDecisionsPerTask = 9, 5, 3
 	l.MaxAttemptsDefault = 5
+	l.NoWorkerShow = farAway // who is there for a task is not part of this story
 	l.DueAtOnce = 1 // or the order would not be the seed's
 	return l
 }
+
+// farAway is later than any story goes.
+const farAway = 50 * 365 * 24 * time.Hour
 
 // start is what a process does first.
 func (w *world) start() error {

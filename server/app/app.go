@@ -94,6 +94,7 @@ type App struct {
 	hub      *feed.Hub
 	queue    *feed.Queue
 	attempts *attempts
+	workers  *workers
 	screens  *screens
 	streams  *streams
 	pages    *pages
@@ -122,7 +123,7 @@ func New(cfg Config) *App {
 		store: cfg.Store, keys: cfg.Keys, tokens: cfg.Tokens, limits: cfg.Limits, apps: apps,
 		clock: cfg.Clock, random: cfg.Random, wakePush: cfg.WakePush, pushPaused: cfg.PushPaused,
 		stamps: changelog.NewCodec(cfg.Keys.Stamp.Reveal()),
-		hub:    feed.NewHub(), queue: feed.NewQueue(), attempts: newAttempts(), screens: newScreens(),
+		hub:    feed.NewHub(), queue: feed.NewQueue(), attempts: newAttempts(), workers: newWorkers(), screens: newScreens(),
 		streams: newStreams(cfg.Limits), pages: newPages(), started: cfg.Clock(),
 	}
 }

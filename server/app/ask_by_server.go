@@ -45,6 +45,8 @@ func (a *App) settle(tx *store.Tx, d decision.State) error {
 		return a.settleReview(tx, d)
 	case decision.ResolveUncertain:
 		return a.settleUncertain(tx, d)
+	case decision.Stalled:
+		return a.settleStalled(tx, d)
 	default:
 		return nil
 	}

@@ -48,6 +48,10 @@ type ClaimTask struct {
 func (a *App) ClaimTask(ctx context.Context, p policy.Principal, c ClaimTask) (claim Claim, found bool, err error) {
 	line := c.line()
 	waiter := a.queue.Join(p.Agent, line)
+	if c.Task == "" { // one that wants a single task is not there for others
+		done := a.workers.waits(p.Agent, c.Labels)
+		defer func() { done(a.clock().UTC()) }()
+	}
 	woken := false
 	defer func() {
 		if woken && err != nil {
@@ -172,6 +176,9 @@ func (a *App) claimAlone(ctx context.Context, p policy.Principal, c ClaimTask, r
 		return Claim{}, task.ErrNotClaimable
 	}
 	claim, err := a.claim(ctx, p, c, ready.Account, ready.Task)
+	if err == nil {
+		a.workers.claimed(p.Agent, c.Labels, claim.Task.Lease.ID, claim.Task.Lease.Until)
+	}
 	if passed := a.attempts.end(ready.Task); passed && err != nil {
 		a.queue.Offer(p.Agent, func(line map[string]string) bool { return mayWake(ready, line) })
 	}

@@ -158,7 +158,7 @@ func (a *App) startTask(tx *store.Tx, th *thread.State, s task.State, lease task
 		return s, err
 	}
 	s.ID, s.Thread = id, th.ID
-	s = task.Create(s, lease, tx.Now())
+	s = task.Create(s, lease, tx.Now()).Attended(a.patience(), tx.Now())
 	*th = thread.TaskStarted(*th, thread.Live{Task: s.ID, Agent: s.Agent, NoMessages: s.NoMessages}, tx.Now())
 	if err := tx.PutTask(s, true); err != nil {
 		return s, err

@@ -90,13 +90,23 @@ func nextMover(tx *store.Read, s task.State) (mover task.Mover, moves bool, err 
 	case task.MoverLease:
 		moves, err = tx.HasDue(store.DueLease, s.ID)
 	case task.MoverQueue:
-		moves, err = tx.Queued(s.ID)
+		moves, err = queueMoves(tx, s)
 	case task.MoverTime:
 		moves, err = timeMoves(tx, s, runs)
 	default:
 		moves = true
 	}
 	return mover, moves, err
+}
+
+// queueMoves: a worker would find the task, and should none come, the server
+// looks for one and calls the person.
+func queueMoves(tx *store.Read, s task.State) (bool, error) {
+	queued, err := tx.Queued(s.ID)
+	if err != nil || !queued {
+		return false, err
+	}
+	return tx.HasDue(store.DueWorker, s.ID)
 }
 
 func timeMoves(tx *store.Read, s task.State, runs func(string) bool) (bool, error) {

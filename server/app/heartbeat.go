@@ -46,6 +46,9 @@ func (a *App) Heartbeat(ctx context.Context, p policy.Principal, c Heartbeat) (H
 	if err != nil {
 		return result, err
 	}
+	if !held.Wrapped() { // which does its own command alone
+		a.workers.beats(held.Agent, held.Lease.ID, held.Lease.Until, held.Labels)
+	}
 	if c.Known == 0 {
 		c.Known = task.HoldNone
 	}

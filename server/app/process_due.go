@@ -94,6 +94,8 @@ func (a *App) processDue(tx *store.Tx, d store.Due) error {
 		return a.missDeadline(tx, d.ID)
 	case store.DueDecision:
 		return a.expireDecision(tx, d.ID)
+	case store.DueWorker:
+		return a.lookForWorker(tx, d.ID)
 	case store.DueTimer:
 		id, key := d.TimerOf()
 		return a.fireTimer(tx, id, key)

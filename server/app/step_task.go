@@ -20,7 +20,7 @@ func (a *App) stepTask(tx *store.Tx, s task.State, c task.Command) (task.State, 
 	if err != nil || len(events) == 0 {
 		return s, err
 	}
-	next := task.ApplyAll(s, events, tx.Now())
+	next := task.ApplyAll(s, events, tx.Now()).Attended(a.patience(), tx.Now())
 	show := true
 	if _, chatter := c.(task.UpdateProgress); chatter {
 		show = tx.Now().Sub(s.HeaderTime) >= thread.HeaderEvery
@@ -29,6 +29,9 @@ func (a *App) stepTask(tx *store.Tx, s task.State, c task.Command) (task.State, 
 		next.HeaderTime = tx.Now()
 	}
 	if err := tx.PutTask(next, show); err != nil {
+		return s, err
+	}
+	if err := a.closeStalled(tx, s, next); err != nil {
 		return s, err
 	}
 	if next.Phase.Terminal() {

@@ -19,6 +19,11 @@ type Limits struct {
 	// KeysPerAgent may be active at a time.
 	KeysPerAgent int
 
+	// NoWorkerShow is how long a READY task may be without a worker before people
+	// are told, NoWorkerAsk before the person is asked, and NoWorkerAgain before
+	// one who chose to wait is asked anew.
+	NoWorkerShow, NoWorkerAsk, NoWorkerAgain time.Duration
+
 	LeaseDefault, LeaseMin, LeaseMax time.Duration
 	MaxAttemptsDefault               int
 
@@ -67,6 +72,7 @@ func DefaultLimits() Limits {
 	return Limits{
 		OpenTasks: 1000, OpenDecisions: 200, OpenDecisionsPerTask: 20, TimersPerTask: 100, OpenEffectsPerTask: 100,
 		Agents: 100, Installations: 20, AddressesPerDevice: 4, PairingOffers: 3, KeysPerAgent: 2,
+		NoWorkerShow: 2 * time.Minute, NoWorkerAsk: time.Hour, NoWorkerAgain: 24 * time.Hour,
 		LeaseDefault: 30 * time.Second, LeaseMin: time.Second, LeaseMax: 300 * time.Second,
 		MaxAttemptsDefault: 5,
 		ClaimLife:          30 * time.Minute, OfferLife: 2 * time.Minute, UnlockOfferLife: 2 * time.Minute,

@@ -1,6 +1,8 @@
 package rpc
 
 import (
+	"time"
+
 	v1 "github.com/beckon-dev/beckon/proto/gen/beckon/v1"
 	"github.com/beckon-dev/beckon/server/app"
 	"github.com/beckon-dev/beckon/server/store"
@@ -16,7 +18,7 @@ func taskOut(s task.State) *v1.Task {
 		Result: resultOut(s.Result), Failure: failureOut(s.Failure),
 		CreateTime: timeOut(s.CreateTime), EndTime: timeOut(s.EndTime), LeaseExpireTime: timeOut(s.Lease.Until),
 		Review: s.Review, ReviewDecisionId: s.Offer, ResultVersion: s.OfferVersion,
-		Deadline: timeOut(s.Deadline), RetryTime: timeOut(s.RetryTime()),
+		Deadline: timeOut(s.Deadline), RetryTime: timeOut(s.RetryTime()), WaitingFor: waitingForOut(s.NoWorker.Since, s.NoWorker.For),
 	}
 }
 
@@ -26,7 +28,15 @@ func taskHeaderOut(h store.TaskHeader) *v1.TaskHeader {
 		Phase: v1.TaskPhase(h.Phase), Hold: v1.HoldKind(h.Hold), Progress: progressOut(h.Progress),
 		ResultSummary: h.ResultSummary, FailureCode: h.FailureCode,
 		CreateTime: timeOut(h.CreateTime), EndTime: timeOut(h.EndTime), RetryTime: timeOut(h.RetryTime),
+		WaitingFor: waitingForOut(h.WaitingSince, h.WaitingFor),
 	}
+}
+
+func waitingForOut(since time.Time, what string) *v1.WaitingFor {
+	if since.IsZero() {
+		return nil
+	}
+	return &v1.WaitingFor{Since: timeOut(since), What: what}
 }
 
 func holdOut(h task.Hold) *v1.Hold {

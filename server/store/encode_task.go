@@ -26,6 +26,10 @@ func packTask(s task.State) *storagev1.Task {
 		CreateTime: micros(s.CreateTime), EndTime: micros(s.EndTime), EndPosition: s.EndPosition,
 		Review: s.Review, Offer: s.Offer, OfferVersion: s.OfferVersion,
 		Deadline: micros(s.Deadline), Expiring: s.Expiring,
+		ReadyTime: micros(s.ReadyTime), LookTime: micros(s.LookTime),
+	}
+	if w := s.NoWorker; w != (task.NoWorker{}) {
+		m.NoWorker = &storagev1.NoWorker{Since: micros(w.Since), Wanted: w.For, AskTime: micros(w.AskTime), Card: w.Card}
 	}
 	if s.Below != (task.Hold{}) {
 		m.Below = packHold(s.Below)
@@ -55,6 +59,10 @@ func unpackTask(m *storagev1.Task, r *reading) task.State {
 		Below:  unpackHold(m.GetBelow(), r),
 		Review: m.GetReview(), Offer: m.GetOffer(), OfferVersion: m.GetOfferVersion(),
 		Deadline: moment(m.GetDeadline()), Expiring: m.GetExpiring(),
+		ReadyTime: moment(m.GetReadyTime()), LookTime: moment(m.GetLookTime()),
+	}
+	if m := m.GetNoWorker(); m != nil {
+		s.NoWorker = task.NoWorker{Since: moment(m.GetSince()), For: m.GetWanted(), AskTime: moment(m.GetAskTime()), Card: m.GetCard()}
 	}
 	if m := m.GetResult(); m != nil {
 		s.Result = &task.Result{Summary: m.GetSummary(), Body: m.GetBody(), DataJSON: m.GetDataJson(), ExitStatus: m.ExitStatus}

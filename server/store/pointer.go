@@ -18,6 +18,7 @@ const (
 	DueWait     DueKind = "wait"     // a wait set's until
 	DueDeadline DueKind = "deadline" // a task is no longer wanted
 	DueDecision DueKind = "decision" // a question or a grant ends
+	DueWorker   DueKind = "worker"   // is a worker there for a claimable task?
 	DueTimer    DueKind = "timer"    // a timer fires; the id is the task's and the key
 )
 

@@ -32,6 +32,9 @@ type TaskHeader struct {
 	CreateTime, EndTime      time.Time
 	// RetryTime is task.State.RetryTime.
 	RetryTime time.Time
+	// WaitingSince and WaitingFor are those of task.NoWorker.
+	WaitingSince time.Time
+	WaitingFor   string
 }
 
 // ThreadHeader is what lists show of a thread.

@@ -75,6 +75,9 @@ func (t *Tx) PutTask(s task.State, show bool) error {
 	if err := t.setDue(DueWait, s.ID, s.Wait.Until); err != nil {
 		return err
 	}
+	if err := t.setDue(DueWorker, s.ID, s.NextLook()); err != nil {
+		return err
+	}
 	if err := t.setReady(s); err != nil {
 		return err
 	}
@@ -129,6 +132,7 @@ func taskHeader(s task.State) TaskHeader {
 		ID: s.ID, Thread: s.Thread, Agent: s.Agent, Title: s.Title,
 		Phase: s.Phase, Hold: s.Hold.Kind, Progress: s.Progress,
 		CreateTime: s.CreateTime, EndTime: s.EndTime, RetryTime: s.RetryTime(),
+		WaitingSince: s.NoWorker.Since, WaitingFor: s.NoWorker.For,
 	}
 	if s.Result != nil {
 		h.ResultSummary = s.Result.Summary

@@ -17,6 +17,9 @@ const (
 	ExitSkip = "skip"
 	// ExitStop ends the task instead.
 	ExitStop = "stop"
+	// ExitKeepWaiting leaves a task to wait for a worker; the person is asked
+	// again later.
+	ExitKeepWaiting = "keep_waiting"
 )
 
 // Exits are the ways to answer a question of the server.
@@ -32,6 +35,11 @@ func Exits(k Kind) []Option {
 			{ID: ExitHappened, Label: "It happened", Kind: Pick, Text: TextNone},
 			{ID: ExitDoIt, Label: "It did not: do it", Kind: AllowOnce, Text: TextNone},
 			{ID: ExitSkip, Label: "It did not: skip it", Kind: RejectOnce, Text: TextNone},
+			{ID: ExitStop, Label: "Stop the task", Kind: RejectOnce, Text: TextNone},
+		}
+	case Stalled:
+		return []Option{
+			{ID: ExitKeepWaiting, Label: "Keep waiting", Kind: Pick, Text: TextNone},
 			{ID: ExitStop, Label: "Stop the task", Kind: RejectOnce, Text: TextNone},
 		}
 	default:

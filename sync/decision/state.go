@@ -44,6 +44,8 @@ const (
 	ReviewResult  Kind = 16
 	// ResolveUncertain: was this effect done? About names it.
 	ResolveUncertain Kind = 17
+	// Stalled: nobody is there to do this task. About names it.
+	Stalled Kind = 18
 )
 
 // String is the word that enters the asked digest, so it never changes.
@@ -63,6 +65,8 @@ func (k Kind) String() string {
 		return "REVIEW_RESULT"
 	case ResolveUncertain:
 		return "RESOLVE_UNCERTAIN"
+	case Stalled:
+		return "STALLED"
 	default:
 		return "?"
 	}

@@ -26,6 +26,8 @@ func Apply(s State, e Event) State {
 		s.Phase, s.Wait = Waiting, e.Wait
 	case Readied:
 		s.Phase, s.Wait = Ready, Wait{}
+	case Looked:
+		s.NoWorker, s.LookTime = e.NoWorker, e.Next
 	case Held:
 		s.Hold, s.Below, s.Expiring = e.Hold, e.Below, e.Expiring
 	case Offered:

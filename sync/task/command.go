@@ -102,6 +102,26 @@ type Review struct {
 // Clear lifts a review: nothing is uncertain any more.
 type Clear struct{}
 
+// Look follows the time at which the server looks whether a worker is there.
+type Look struct {
+	// Seen is when a worker that may have the task was last there, as far as the
+	// server knows: now, while one is; zero where it has seen none.
+	Seen time.Time
+	// Started is when the server began to see workers.
+	Started time.Time
+	// For is what the task waits for, in words.
+	For string
+	// Card is the question by which the person would be asked.
+	Card     string
+	Patience Patience
+}
+
+// KeepWaiting answers that question: the person is not asked anew before Again
+// has passed.
+type KeepWaiting struct {
+	Again time.Duration
+}
+
 // Wake follows a stored signal or a passed time.
 type Wake struct {
 	// Satisfied is Wait.Satisfied, read from the sources.
@@ -137,6 +157,8 @@ func (Pause) command()          {}
 func (Resume) command()         {}
 func (Review) command()         {}
 func (Clear) command()          {}
+func (Look) command()           {}
+func (KeepWaiting) command()    {}
 func (Wake) command()           {}
 func (LoseLease) command()      {}
 
@@ -170,6 +192,13 @@ type Slept struct{ Wait Wait }
 
 // Readied: the task waits for a worker.
 type Readied struct{}
+
+// Looked: this is known of workers for a claimable task, and it is looked at
+// again at Next.
+type Looked struct {
+	NoWorker NoWorker
+	Next     time.Time
+}
 
 // Held: this hold lies on the task now, HoldNone for none, and that one beneath
 // it.
@@ -210,6 +239,7 @@ func (LeaseReturned) event()   {}
 func (LeaseLost) event()       {}
 func (Slept) event()           {}
 func (Readied) event()         {}
+func (Looked) event()          {}
 func (Held) event()            {}
 func (Offered) event()         {}
 func (SentBack) event()        {}

@@ -45,6 +45,10 @@ func Decide(s State, c Command, now time.Time) ([]Event, error) {
 		return decideOffer(s, c), nil
 	case Overdue:
 		return decideOverdue(s, now), nil
+	case Look:
+		return decideLook(s, c, now), nil
+	case KeepWaiting:
+		return decideKeepWaiting(s, c, now), nil
 	case Cancel:
 		if s.Phase.Terminal() {
 			return nil, nil

@@ -49,6 +49,11 @@
 // That is a wait of its own kind: its end tells the agent nothing, and whatever
 // wakes a task by itself, such as a message, ends it sooner.
 //
+// A claimable task also waits for a worker that may have it. Looked at from time
+// to time ([Look]), it is shown as waiting once none was there for a while, and
+// the person is asked after a longer one; see [Patience]. Being claimed, held or
+// ended ends that.
+//
 // Heartbeat etc. are Heartbeat, SaveCheckpoint, Ack and UpdateProgress. Wake does
 // something only if the set is satisfied or the signal wakes by itself. A held
 // task is not claimed: a new Claim is refused under every hold but NONE, while

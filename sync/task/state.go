@@ -220,6 +220,11 @@ type State struct {
 	Offer        string
 	OfferVersion uint32
 
+	// ReadyTime is when the task became claimable, and LookTime when the server
+	// looks next whether a worker is there for it; zero while it is not claimable.
+	ReadyTime, LookTime time.Time
+	NoWorker            NoWorker
+
 	// Deadline is when the task is no longer wanted; zero where there is none.
 	// Expiring: it has passed, and the worker that holds the task was told.
 	Deadline time.Time

@@ -66,6 +66,13 @@ func retried(s *task.State) {
 }
 func wrapped(s *task.State) { s.Attempts, s.MaxAttempts = 0, 1 }
 
+var patience = task.Patience{Show: 2 * time.Minute, Ask: time.Hour, Again: 24 * time.Hour}
+
+func waitsFor(s *task.State) {
+	s.ReadyTime, s.LookTime = now.Add(-time.Hour), now
+	s.NoWorker = task.NoWorker{Since: now.Add(-time.Hour), For: "os=linux", Card: "d8", AskTime: now}
+}
+
 func late(s *task.State) { s.Deadline = now }
 
 func expiring(s *task.State) {
@@ -166,6 +173,10 @@ func rows() []row {
 		{"", "release after the deadline", task.Release{Lease: held}, expiring, [4]string{"lost", "READY READY EXPIRED READY", "lost", "lost"}},
 		{"", "lease lost after the deadline", task.LoseLease{Lease: held}, expiring, [4]string{"-", "WAITING WAITING EXPIRED WAITING", "-", "-"}},
 		{"", "complete after the deadline", task.Complete{Lease: held}, expiring, [4]string{"lost", "COMPLETED", "lost", "lost"}},
+		{"", "nobody there", task.Look{Started: now.Add(-time.Hour), Patience: patience}, waitsFor, [4]string{"READY - - -", "-", "-", "-"}},
+		{"", "looked at too early", task.Look{Patience: patience}, func(s *task.State) { s.LookTime = now.Add(1) }, nothing},
+		{"", "told to wait", task.KeepWaiting{Again: time.Hour}, waitsFor, [4]string{"READY - - -", "-", "-", "-"}},
+		{"", "told to wait unasked", task.KeepWaiting{Again: time.Hour}, nil, nothing},
 		{"Wake", "satisfied", task.Wake{Satisfied: true}, nil, [4]string{"-", "-", "READY", "-"}},
 		{"Wake", "by itself", task.Wake{Waking: true}, nil, [4]string{"-", "-", "READY", "-"}},
 		{"", "not enough", task.Wake{}, nil, nothing},

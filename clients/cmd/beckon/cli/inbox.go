@@ -85,11 +85,15 @@ func (s *session) printInbox(v inboxView, tasks map[string]*v1.TaskHeader) {
 		if t.Unread > 0 {
 			unread = "●"
 		}
-		state := ""
+		state, waits := "", ""
 		if last := tasks[t.LastTaskID]; last != nil {
-			state = taskWord(word(last.GetPhase()), holdWord(last.GetHold()))
+			v := taskHeaderViewOf(last)
+			state = taskWord(v.Phase, v.Hold)
+			if waits = v.waits(); waits != "" {
+				waits = "  (" + waits + ")"
+			}
 		}
-		s.sayf("%s %s  %-10s %s", unread, t.ID, state, oneLine(t.Title))
+		s.sayf("%s %s  %-10s %s%s", unread, t.ID, state, oneLine(t.Title), waits)
 	}
 }
 
@@ -104,6 +108,18 @@ func taskWord(phase, hold string) string {
 		return "held: " + hold
 	default:
 		return phase
+	}
+}
+
+// waits says what else than a person a task waits for; empty where it is nothing.
+func (v taskView) waits() string {
+	switch {
+	case v.WaitingFor != "":
+		return "waiting for " + oneLine(v.WaitingFor) + " since " + clock(v.WaitingSince)
+	case !v.RetryTime.IsZero():
+		return "its worker was lost; will be tried again at " + clock(v.RetryTime)
+	default:
+		return ""
 	}
 }
 

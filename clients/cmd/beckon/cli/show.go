@@ -56,6 +56,9 @@ func (c showCommand) task(s *session, p *beckon.Person) error {
 		return s.print(v)
 	}
 	s.sayf("%s\n%s  %s", oneLine(v.Title), v.ID, taskWord(v.Phase, v.Hold))
+	if waits := v.waits(); waits != "" {
+		s.sayf("%s", waits)
+	}
 	switch {
 	case v.Failure != "":
 		s.sayf("failed: %s\n%s", v.Failure, v.Text)

@@ -191,14 +191,19 @@ func winnerView(w *v1.Winner) *answerView {
 }
 
 type taskView struct {
-	ID         string         `json:"id"`
-	ThreadID   string         `json:"thread_id"`
-	AgentID    string         `json:"agent_id"`
-	Title      string         `json:"title"`
-	Phase      string         `json:"phase"`
-	Hold       string         `json:"hold,omitempty"`
-	HoldReason string         `json:"hold_reason,omitempty"`
-	Progress   string         `json:"progress,omitempty"`
+	ID         string `json:"id"`
+	ThreadID   string `json:"thread_id"`
+	AgentID    string `json:"agent_id"`
+	Title      string `json:"title"`
+	Phase      string `json:"phase"`
+	Hold       string `json:"hold,omitempty"`
+	HoldReason string `json:"hold_reason,omitempty"`
+	Progress   string `json:"progress,omitempty"`
+	// WaitingFor is what a task without a worker needs, since when.
+	WaitingFor   string    `json:"waiting_for,omitempty"`
+	WaitingSince time.Time `json:"waiting_since,omitzero"`
+	// RetryTime is when a task whose worker was lost is tried again.
+	RetryTime  time.Time      `json:"retry_time,omitzero"`
 	Summary    string         `json:"result_summary,omitempty"`
 	Body       string         `json:"result_body,omitempty"`
 	Failure    string         `json:"failure_code,omitempty"`
@@ -213,6 +218,7 @@ func taskViewOf(t *v1.Task) taskView {
 	v := taskView{
 		ID: t.GetId(), ThreadID: t.GetThreadId(), AgentID: t.GetAgentId(), Title: t.GetTitle(), Phase: word(t.GetPhase()),
 		Hold: holdWord(t.GetHold().GetKind()), HoldReason: t.GetHold().GetReason(), Progress: t.GetProgress().GetText(),
+		WaitingFor: t.GetWaitingFor().GetWhat(), WaitingSince: at(t.GetWaitingFor().GetSince()), RetryTime: at(t.GetRetryTime()),
 		CreateTime: at(t.GetCreateTime()), EndTime: at(t.GetEndTime()),
 	}
 	if r := t.GetResult(); r != nil {
@@ -229,6 +235,7 @@ func taskHeaderViewOf(t *v1.TaskHeader) taskView {
 		ID: t.GetId(), ThreadID: t.GetThreadId(), AgentID: t.GetAgentId(), Title: t.GetTitle(), Phase: word(t.GetPhase()),
 		Hold: holdWord(t.GetHold()), Progress: t.GetProgress().GetText(), Summary: t.GetResultSummary(),
 		Failure: t.GetFailureCode(), CreateTime: at(t.GetCreateTime()), EndTime: at(t.GetEndTime()),
+		WaitingFor: t.GetWaitingFor().GetWhat(), WaitingSince: at(t.GetWaitingFor().GetSince()), RetryTime: at(t.GetRetryTime()),
 	}
 }
 

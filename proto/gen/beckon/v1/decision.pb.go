@@ -117,6 +117,10 @@ const (
 	// From the server: was this effect done? Options happened, do_it, skip and
 	// stop; do_it is missing once the task has ended.
 	DecisionKind_DECISION_KIND_RESOLVE_UNCERTAIN DecisionKind = 17
+	// From the server: nobody is there to do this task; what now? Options
+	// keep_waiting, which asks again after a day, and stop. It closes by itself
+	// once the task is claimed, held or ended, or a worker is there.
+	DecisionKind_DECISION_KIND_STALLED DecisionKind = 18
 )
 
 // Enum value maps for DecisionKind.
@@ -130,6 +134,7 @@ var (
 		5:  "DECISION_KIND_OPEN_URL",
 		16: "DECISION_KIND_REVIEW_RESULT",
 		17: "DECISION_KIND_RESOLVE_UNCERTAIN",
+		18: "DECISION_KIND_STALLED",
 	}
 	DecisionKind_value = map[string]int32{
 		"DECISION_KIND_UNSPECIFIED":       0,
@@ -140,6 +145,7 @@ var (
 		"DECISION_KIND_OPEN_URL":          5,
 		"DECISION_KIND_REVIEW_RESULT":     16,
 		"DECISION_KIND_RESOLVE_UNCERTAIN": 17,
+		"DECISION_KIND_STALLED":           18,
 	}
 )
 
@@ -3429,7 +3435,7 @@ const file_beckon_v1_decision_proto_rawDesc = "" +
 	"\x16DECISION_STATE_EXPIRED\x10\x03\x12\x1b\n" +
 	"\x17DECISION_STATE_CANCELED\x10\x04\x12\x1d\n" +
 	"\x19DECISION_STATE_SUPERSEDED\x10\x05\x12\x1c\n" +
-	"\x18DECISION_STATE_WITHDRAWN\x10\x06*\xfb\x01\n" +
+	"\x18DECISION_STATE_WITHDRAWN\x10\x06*\x96\x02\n" +
 	"\fDecisionKind\x12\x1d\n" +
 	"\x19DECISION_KIND_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cDECISION_KIND_CONFIRM_ACTION\x10\x01\x12\x18\n" +
@@ -3438,7 +3444,8 @@ const file_beckon_v1_decision_proto_rawDesc = "" +
 	"\x12DECISION_KIND_FORM\x10\x04\x12\x1a\n" +
 	"\x16DECISION_KIND_OPEN_URL\x10\x05\x12\x1f\n" +
 	"\x1bDECISION_KIND_REVIEW_RESULT\x10\x10\x12#\n" +
-	"\x1fDECISION_KIND_RESOLVE_UNCERTAIN\x10\x11*\xd9\x01\n" +
+	"\x1fDECISION_KIND_RESOLVE_UNCERTAIN\x10\x11\x12\x19\n" +
+	"\x15DECISION_KIND_STALLED\x10\x12*\xd9\x01\n" +
 	"\n" +
 	"OptionKind\x12\x1b\n" +
 	"\x17OPTION_KIND_UNSPECIFIED\x10\x00\x12\x1a\n" +

@@ -48,7 +48,9 @@ type TaskHeader struct {
 	// When it ended; absent before.
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	// When a task whose worker was lost is tried again; absent otherwise.
-	RetryTime     *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=retry_time,json=retryTime,proto3" json:"retry_time,omitempty"`
+	RetryTime *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=retry_time,json=retryTime,proto3" json:"retry_time,omitempty"`
+	// What a READY task waits for while no worker is there; absent otherwise.
+	WaitingFor    *WaitingFor `protobuf:"bytes,13,opt,name=waiting_for,json=waitingFor,proto3" json:"waiting_for,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -163,6 +165,13 @@ func (x *TaskHeader) GetEndTime() *timestamppb.Timestamp {
 func (x *TaskHeader) GetRetryTime() *timestamppb.Timestamp {
 	if x != nil {
 		return x.RetryTime
+	}
+	return nil
+}
+
+func (x *TaskHeader) GetWaitingFor() *WaitingFor {
+	if x != nil {
+		return x.WaitingFor
 	}
 	return nil
 }
@@ -381,7 +390,7 @@ var File_beckon_v1_header_proto protoreflect.FileDescriptor
 
 const file_beckon_v1_header_proto_rawDesc = "" +
 	"\n" +
-	"\x16beckon/v1/header.proto\x12\tbeckon.v1\x1a\x18beckon/v1/decision.proto\x1a\x14beckon/v1/task.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe9\x03\n" +
+	"\x16beckon/v1/header.proto\x12\tbeckon.v1\x1a\x18beckon/v1/decision.proto\x1a\x14beckon/v1/task.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa1\x04\n" +
 	"\n" +
 	"TaskHeader\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
@@ -398,7 +407,9 @@ const file_beckon_v1_header_proto_rawDesc = "" +
 	"createTime\x125\n" +
 	"\bend_time\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x129\n" +
 	"\n" +
-	"retry_time\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\tretryTime\"\xe0\x03\n" +
+	"retry_time\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\tretryTime\x126\n" +
+	"\vwaiting_for\x18\r \x01(\v2\x15.beckon.v1.WaitingForR\n" +
+	"waitingFor\"\xe0\x03\n" +
 	"\x0eDecisionHeader\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\tR\x06taskId\x12\x1b\n" +
@@ -441,10 +452,11 @@ var file_beckon_v1_header_proto_goTypes = []any{
 	(HoldKind)(0),                 // 4: beckon.v1.HoldKind
 	(*Progress)(nil),              // 5: beckon.v1.Progress
 	(*timestamppb.Timestamp)(nil), // 6: google.protobuf.Timestamp
-	(DecisionState)(0),            // 7: beckon.v1.DecisionState
-	(DecisionKind)(0),             // 8: beckon.v1.DecisionKind
-	(EffectClass)(0),              // 9: beckon.v1.EffectClass
-	(*Winner)(nil),                // 10: beckon.v1.Winner
+	(*WaitingFor)(nil),            // 7: beckon.v1.WaitingFor
+	(DecisionState)(0),            // 8: beckon.v1.DecisionState
+	(DecisionKind)(0),             // 9: beckon.v1.DecisionKind
+	(EffectClass)(0),              // 10: beckon.v1.EffectClass
+	(*Winner)(nil),                // 11: beckon.v1.Winner
 }
 var file_beckon_v1_header_proto_depIdxs = []int32{
 	3,  // 0: beckon.v1.TaskHeader.phase:type_name -> beckon.v1.TaskPhase
@@ -453,17 +465,18 @@ var file_beckon_v1_header_proto_depIdxs = []int32{
 	6,  // 3: beckon.v1.TaskHeader.create_time:type_name -> google.protobuf.Timestamp
 	6,  // 4: beckon.v1.TaskHeader.end_time:type_name -> google.protobuf.Timestamp
 	6,  // 5: beckon.v1.TaskHeader.retry_time:type_name -> google.protobuf.Timestamp
-	7,  // 6: beckon.v1.DecisionHeader.state:type_name -> beckon.v1.DecisionState
-	8,  // 7: beckon.v1.DecisionHeader.kind:type_name -> beckon.v1.DecisionKind
-	9,  // 8: beckon.v1.DecisionHeader.effect_class:type_name -> beckon.v1.EffectClass
-	6,  // 9: beckon.v1.DecisionHeader.expire_time:type_name -> google.protobuf.Timestamp
-	10, // 10: beckon.v1.DecisionHeader.winner:type_name -> beckon.v1.Winner
-	6,  // 11: beckon.v1.DecisionHeader.create_time:type_name -> google.protobuf.Timestamp
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	7,  // 6: beckon.v1.TaskHeader.waiting_for:type_name -> beckon.v1.WaitingFor
+	8,  // 7: beckon.v1.DecisionHeader.state:type_name -> beckon.v1.DecisionState
+	9,  // 8: beckon.v1.DecisionHeader.kind:type_name -> beckon.v1.DecisionKind
+	10, // 9: beckon.v1.DecisionHeader.effect_class:type_name -> beckon.v1.EffectClass
+	6,  // 10: beckon.v1.DecisionHeader.expire_time:type_name -> google.protobuf.Timestamp
+	11, // 11: beckon.v1.DecisionHeader.winner:type_name -> beckon.v1.Winner
+	6,  // 12: beckon.v1.DecisionHeader.create_time:type_name -> google.protobuf.Timestamp
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_beckon_v1_header_proto_init() }

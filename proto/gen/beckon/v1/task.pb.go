@@ -762,7 +762,10 @@ type Task struct {
 	// When a task whose worker was lost, not for the first time in a row, is
 	// tried again; absent otherwise. It is WAITING until then, and a message
 	// wakes it sooner.
-	RetryTime     *timestamppb.Timestamp `protobuf:"bytes,23,opt,name=retry_time,json=retryTime,proto3" json:"retry_time,omitempty"`
+	RetryTime *timestamppb.Timestamp `protobuf:"bytes,23,opt,name=retry_time,json=retryTime,proto3" json:"retry_time,omitempty"`
+	// What it waits for while it is READY and no worker is there that may have
+	// it; absent otherwise, and for the first two minutes.
+	WaitingFor    *WaitingFor `protobuf:"bytes,24,opt,name=waiting_for,json=waitingFor,proto3" json:"waiting_for,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -958,6 +961,71 @@ func (x *Task) GetRetryTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Task) GetWaitingFor() *WaitingFor {
+	if x != nil {
+		return x.WaitingFor
+	}
+	return nil
+}
+
+// WaitingFor says that nobody is there to do a task. Work never moves to other
+// labels or another agent by itself.
+type WaitingFor struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// When a worker that may have the task was last there, or when the task
+	// became READY.
+	Since *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=since,proto3" json:"since,omitempty"`
+	// For people: the labels a worker needs, as key=value, or the name of the
+	// agent; at most 240 bytes.
+	What          string `protobuf:"bytes,2,opt,name=what,proto3" json:"what,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WaitingFor) Reset() {
+	*x = WaitingFor{}
+	mi := &file_beckon_v1_task_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaitingFor) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaitingFor) ProtoMessage() {}
+
+func (x *WaitingFor) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_task_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaitingFor.ProtoReflect.Descriptor instead.
+func (*WaitingFor) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *WaitingFor) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *WaitingFor) GetWhat() string {
+	if x != nil {
+		return x.What
+	}
+	return ""
+}
+
 // Checkpoint is one stored version of a task's state. The last three are kept.
 type Checkpoint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -977,7 +1045,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_beckon_v1_task_proto_msgTypes[6]
+	mi := &file_beckon_v1_task_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -989,7 +1057,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_task_proto_msgTypes[6]
+	mi := &file_beckon_v1_task_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1002,7 +1070,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_task_proto_rawDescGZIP(), []int{6}
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Checkpoint) GetVersion() uint64 {
@@ -1058,7 +1126,7 @@ type CheckpointWrite struct {
 
 func (x *CheckpointWrite) Reset() {
 	*x = CheckpointWrite{}
-	mi := &file_beckon_v1_task_proto_msgTypes[7]
+	mi := &file_beckon_v1_task_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1070,7 +1138,7 @@ func (x *CheckpointWrite) String() string {
 func (*CheckpointWrite) ProtoMessage() {}
 
 func (x *CheckpointWrite) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_task_proto_msgTypes[7]
+	mi := &file_beckon_v1_task_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1083,7 +1151,7 @@ func (x *CheckpointWrite) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointWrite.ProtoReflect.Descriptor instead.
 func (*CheckpointWrite) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_task_proto_rawDescGZIP(), []int{7}
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *CheckpointWrite) GetExpectedVersion() uint64 {
@@ -1143,7 +1211,7 @@ type Signal struct {
 
 func (x *Signal) Reset() {
 	*x = Signal{}
-	mi := &file_beckon_v1_task_proto_msgTypes[8]
+	mi := &file_beckon_v1_task_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1155,7 +1223,7 @@ func (x *Signal) String() string {
 func (*Signal) ProtoMessage() {}
 
 func (x *Signal) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_task_proto_msgTypes[8]
+	mi := &file_beckon_v1_task_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1168,7 +1236,7 @@ func (x *Signal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signal.ProtoReflect.Descriptor instead.
 func (*Signal) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_task_proto_rawDescGZIP(), []int{8}
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Signal) GetId() uint64 {
@@ -1255,7 +1323,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_beckon_v1_task_proto_msgTypes[9]
+	mi := &file_beckon_v1_task_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1267,7 +1335,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_task_proto_msgTypes[9]
+	mi := &file_beckon_v1_task_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1280,7 +1348,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_task_proto_rawDescGZIP(), []int{9}
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Claim) GetTask() *Task {
@@ -1339,7 +1407,7 @@ type ClaimOptions struct {
 
 func (x *ClaimOptions) Reset() {
 	*x = ClaimOptions{}
-	mi := &file_beckon_v1_task_proto_msgTypes[10]
+	mi := &file_beckon_v1_task_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1351,7 +1419,7 @@ func (x *ClaimOptions) String() string {
 func (*ClaimOptions) ProtoMessage() {}
 
 func (x *ClaimOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_task_proto_msgTypes[10]
+	mi := &file_beckon_v1_task_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1364,7 +1432,7 @@ func (x *ClaimOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimOptions.ProtoReflect.Descriptor instead.
 func (*ClaimOptions) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_task_proto_rawDescGZIP(), []int{10}
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ClaimOptions) GetClaimId() string {
@@ -1420,7 +1488,7 @@ type CreateTaskRequest struct {
 
 func (x *CreateTaskRequest) Reset() {
 	*x = CreateTaskRequest{}
-	mi := &file_beckon_v1_task_proto_msgTypes[11]
+	mi := &file_beckon_v1_task_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1432,7 +1500,7 @@ func (x *CreateTaskRequest) String() string {
 func (*CreateTaskRequest) ProtoMessage() {}
 
 func (x *CreateTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_task_proto_msgTypes[11]
+	mi := &file_beckon_v1_task_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1445,7 +1513,7 @@ func (x *CreateTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTaskRequest.ProtoReflect.Descriptor instead.
 func (*CreateTaskRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_task_proto_rawDescGZIP(), []int{11}
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CreateTaskRequest) GetIdempotencyKey() string {
@@ -1545,7 +1613,7 @@ type CreateTaskResponse struct {
 
 func (x *CreateTaskResponse) Reset() {
 	*x = CreateTaskResponse{}
-	mi := &file_beckon_v1_task_proto_msgTypes[12]
+	mi := &file_beckon_v1_task_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1557,7 +1625,7 @@ func (x *CreateTaskResponse) String() string {
 func (*CreateTaskResponse) ProtoMessage() {}
 
 func (x *CreateTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_task_proto_msgTypes[12]
+	mi := &file_beckon_v1_task_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1570,7 +1638,7 @@ func (x *CreateTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTaskResponse.ProtoReflect.Descriptor instead.
 func (*CreateTaskResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_task_proto_rawDescGZIP(), []int{12}
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CreateTaskResponse) GetTask() *Task {
@@ -1604,7 +1672,7 @@ type ClaimTaskRequest struct {
 
 func (x *ClaimTaskRequest) Reset() {
 	*x = ClaimTaskRequest{}
-	mi := &file_beckon_v1_task_proto_msgTypes[13]
+	mi := &file_beckon_v1_task_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1616,7 +1684,7 @@ func (x *ClaimTaskRequest) String() string {
 func (*ClaimTaskRequest) ProtoMessage() {}
 
 func (x *ClaimTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_task_proto_msgTypes[13]
+	mi := &file_beckon_v1_task_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1629,7 +1697,7 @@ func (x *ClaimTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimTaskRequest.ProtoReflect.Descriptor instead.
 func (*ClaimTaskRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_task_proto_rawDescGZIP(), []int{13}
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ClaimTaskRequest) GetClaim() *ClaimOptions {
@@ -1671,7 +1739,7 @@ type ClaimTaskResponse struct {
 
 func (x *ClaimTaskResponse) Reset() {
 	*x = ClaimTaskResponse{}
-	mi := &file_beckon_v1_task_proto_msgTypes[14]
+	mi := &file_beckon_v1_task_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1683,7 +1751,7 @@ func (x *ClaimTaskResponse) String() string {
 func (*ClaimTaskResponse) ProtoMessage() {}
 
 func (x *ClaimTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_task_proto_msgTypes[14]
+	mi := &file_beckon_v1_task_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1696,7 +1764,7 @@ func (x *ClaimTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimTaskResponse.ProtoReflect.Descriptor instead.
 func (*ClaimTaskResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_task_proto_rawDescGZIP(), []int{14}
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ClaimTaskResponse) GetClaim() *Claim {
@@ -1726,7 +1794,7 @@ type HeartbeatRequest struct {
 
 func (x *HeartbeatRequest) Reset() {
 	*x = HeartbeatRequest{}
-	mi := &file_beckon_v1_task_proto_msgTypes[15]
+	mi := &file_beckon_v1_task_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1738,7 +1806,7 @@ func (x *HeartbeatRequest) String() string {
 func (*HeartbeatRequest) ProtoMessage() {}
 
 func (x *HeartbeatRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_task_proto_msgTypes[15]
+	mi := &file_beckon_v1_task_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1751,7 +1819,7 @@ func (x *HeartbeatRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeartbeatRequest.ProtoReflect.Descriptor instead.
 func (*HeartbeatRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_task_proto_rawDescGZIP(), []int{15}
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *HeartbeatRequest) GetTaskId() string {
@@ -1806,7 +1874,7 @@ type HeartbeatResponse struct {
 
 func (x *HeartbeatResponse) Reset() {
 	*x = HeartbeatResponse{}
-	mi := &file_beckon_v1_task_proto_msgTypes[16]
+	mi := &file_beckon_v1_task_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1818,7 +1886,7 @@ func (x *HeartbeatResponse) String() string {
 func (*HeartbeatResponse) ProtoMessage() {}
 
 func (x *HeartbeatResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_task_proto_msgTypes[16]
+	mi := &file_beckon_v1_task_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1831,7 +1899,7 @@ func (x *HeartbeatResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeartbeatResponse.ProtoReflect.Descriptor instead.
 func (*HeartbeatResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_task_proto_rawDescGZIP(), []int{16}
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *HeartbeatResponse) GetLeaseExpireTime() *timestamppb.Timestamp {
@@ -1879,7 +1947,7 @@ type SaveCheckpointRequest struct {
 
 func (x *SaveCheckpointRequest) Reset() {
 	*x = SaveCheckpointRequest{}
-	mi := &file_beckon_v1_task_proto_msgTypes[17]
+	mi := &file_beckon_v1_task_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1891,7 +1959,7 @@ func (x *SaveCheckpointRequest) String() string {
 func (*SaveCheckpointRequest) ProtoMessage() {}
 
 func (x *SaveCheckpointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_task_proto_msgTypes[17]
+	mi := &file_beckon_v1_task_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1904,7 +1972,7 @@ func (x *SaveCheckpointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveCheckpointRequest.ProtoReflect.Descriptor instead.
 func (*SaveCheckpointRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_task_proto_rawDescGZIP(), []int{17}
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SaveCheckpointRequest) GetTaskId() string {
@@ -1946,7 +2014,7 @@ type SaveCheckpointResponse struct {
 
 func (x *SaveCheckpointResponse) Reset() {
 	*x = SaveCheckpointResponse{}
-	mi := &file_beckon_v1_task_proto_msgTypes[18]
+	mi := &file_beckon_v1_task_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1958,7 +2026,7 @@ func (x *SaveCheckpointResponse) String() string {
 func (*SaveCheckpointResponse) ProtoMessage() {}
 
 func (x *SaveCheckpointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_task_proto_msgTypes[18]
+	mi := &file_beckon_v1_task_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1971,7 +2039,7 @@ func (x *SaveCheckpointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveCheckpointResponse.ProtoReflect.Descriptor instead.
 func (*SaveCheckpointResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_task_proto_rawDescGZIP(), []int{18}
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SaveCheckpointResponse) GetVersion() uint64 {
@@ -2000,7 +2068,7 @@ type YieldTaskRequest struct {
 
 func (x *YieldTaskRequest) Reset() {
 	*x = YieldTaskRequest{}
-	mi := &file_beckon_v1_task_proto_msgTypes[19]
+	mi := &file_beckon_v1_task_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2012,7 +2080,7 @@ func (x *YieldTaskRequest) String() string {
 func (*YieldTaskRequest) ProtoMessage() {}
 
 func (x *YieldTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_task_proto_msgTypes[19]
+	mi := &file_beckon_v1_task_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2025,7 +2093,7 @@ func (x *YieldTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use YieldTaskRequest.ProtoReflect.Descriptor instead.
 func (*YieldTaskRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_task_proto_rawDescGZIP(), []int{19}
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *YieldTaskRequest) GetTaskId() string {
@@ -2074,7 +2142,7 @@ type YieldTaskResponse struct {
 
 func (x *YieldTaskResponse) Reset() {
 	*x = YieldTaskResponse{}
-	mi := &file_beckon_v1_task_proto_msgTypes[20]
+	mi := &file_beckon_v1_task_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2086,7 +2154,7 @@ func (x *YieldTaskResponse) String() string {
 func (*YieldTaskResponse) ProtoMessage() {}
 
 func (x *YieldTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_task_proto_msgTypes[20]
+	mi := &file_beckon_v1_task_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2099,7 +2167,7 @@ func (x *YieldTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use YieldTaskResponse.ProtoReflect.Descriptor instead.
 func (*YieldTaskResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_task_proto_rawDescGZIP(), []int{20}
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *YieldTaskResponse) GetPhase() TaskPhase {
@@ -2122,7 +2190,7 @@ type ReleaseTaskRequest struct {
 
 func (x *ReleaseTaskRequest) Reset() {
 	*x = ReleaseTaskRequest{}
-	mi := &file_beckon_v1_task_proto_msgTypes[21]
+	mi := &file_beckon_v1_task_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2134,7 +2202,7 @@ func (x *ReleaseTaskRequest) String() string {
 func (*ReleaseTaskRequest) ProtoMessage() {}
 
 func (x *ReleaseTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_task_proto_msgTypes[21]
+	mi := &file_beckon_v1_task_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2147,7 +2215,7 @@ func (x *ReleaseTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseTaskRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseTaskRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_task_proto_rawDescGZIP(), []int{21}
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ReleaseTaskRequest) GetTaskId() string {
@@ -2175,7 +2243,7 @@ type ReleaseTaskResponse struct {
 
 func (x *ReleaseTaskResponse) Reset() {
 	*x = ReleaseTaskResponse{}
-	mi := &file_beckon_v1_task_proto_msgTypes[22]
+	mi := &file_beckon_v1_task_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2187,7 +2255,7 @@ func (x *ReleaseTaskResponse) String() string {
 func (*ReleaseTaskResponse) ProtoMessage() {}
 
 func (x *ReleaseTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_task_proto_msgTypes[22]
+	mi := &file_beckon_v1_task_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2200,7 +2268,7 @@ func (x *ReleaseTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseTaskResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseTaskResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_task_proto_rawDescGZIP(), []int{22}
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ReleaseTaskResponse) GetPhase() TaskPhase {
@@ -2225,7 +2293,7 @@ type AckSignalsRequest struct {
 
 func (x *AckSignalsRequest) Reset() {
 	*x = AckSignalsRequest{}
-	mi := &file_beckon_v1_task_proto_msgTypes[23]
+	mi := &file_beckon_v1_task_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2237,7 +2305,7 @@ func (x *AckSignalsRequest) String() string {
 func (*AckSignalsRequest) ProtoMessage() {}
 
 func (x *AckSignalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_task_proto_msgTypes[23]
+	mi := &file_beckon_v1_task_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2250,7 +2318,7 @@ func (x *AckSignalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckSignalsRequest.ProtoReflect.Descriptor instead.
 func (*AckSignalsRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_task_proto_rawDescGZIP(), []int{23}
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AckSignalsRequest) GetTaskId() string {
@@ -2283,7 +2351,7 @@ type AckSignalsResponse struct {
 
 func (x *AckSignalsResponse) Reset() {
 	*x = AckSignalsResponse{}
-	mi := &file_beckon_v1_task_proto_msgTypes[24]
+	mi := &file_beckon_v1_task_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2295,7 +2363,7 @@ func (x *AckSignalsResponse) String() string {
 func (*AckSignalsResponse) ProtoMessage() {}
 
 func (x *AckSignalsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_task_proto_msgTypes[24]
+	mi := &file_beckon_v1_task_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2308,7 +2376,7 @@ func (x *AckSignalsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckSignalsResponse.ProtoReflect.Descriptor instead.
 func (*AckSignalsResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_task_proto_rawDescGZIP(), []int{24}
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{25}
 }
 
 // UpdateProgressRequest replaces the progress line.
@@ -2326,7 +2394,7 @@ type UpdateProgressRequest struct {
 
 func (x *UpdateProgressRequest) Reset() {
 	*x = UpdateProgressRequest{}
-	mi := &file_beckon_v1_task_proto_msgTypes[25]
+	mi := &file_beckon_v1_task_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2338,7 +2406,7 @@ func (x *UpdateProgressRequest) String() string {
 func (*UpdateProgressRequest) ProtoMessage() {}
 
 func (x *UpdateProgressRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_task_proto_msgTypes[25]
+	mi := &file_beckon_v1_task_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2351,7 +2419,7 @@ func (x *UpdateProgressRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateProgressRequest.ProtoReflect.Descriptor instead.
 func (*UpdateProgressRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_task_proto_rawDescGZIP(), []int{25}
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *UpdateProgressRequest) GetTaskId() string {
@@ -2384,7 +2452,7 @@ type UpdateProgressResponse struct {
 
 func (x *UpdateProgressResponse) Reset() {
 	*x = UpdateProgressResponse{}
-	mi := &file_beckon_v1_task_proto_msgTypes[26]
+	mi := &file_beckon_v1_task_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2396,7 +2464,7 @@ func (x *UpdateProgressResponse) String() string {
 func (*UpdateProgressResponse) ProtoMessage() {}
 
 func (x *UpdateProgressResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_task_proto_msgTypes[26]
+	mi := &file_beckon_v1_task_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2409,7 +2477,7 @@ func (x *UpdateProgressResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateProgressResponse.ProtoReflect.Descriptor instead.
 func (*UpdateProgressResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_task_proto_rawDescGZIP(), []int{26}
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{27}
 }
 
 // CompleteTaskRequest ends a task with a result.
@@ -2431,7 +2499,7 @@ type CompleteTaskRequest struct {
 
 func (x *CompleteTaskRequest) Reset() {
 	*x = CompleteTaskRequest{}
-	mi := &file_beckon_v1_task_proto_msgTypes[27]
+	mi := &file_beckon_v1_task_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2443,7 +2511,7 @@ func (x *CompleteTaskRequest) String() string {
 func (*CompleteTaskRequest) ProtoMessage() {}
 
 func (x *CompleteTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_task_proto_msgTypes[27]
+	mi := &file_beckon_v1_task_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2456,7 +2524,7 @@ func (x *CompleteTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompleteTaskRequest.ProtoReflect.Descriptor instead.
 func (*CompleteTaskRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_task_proto_rawDescGZIP(), []int{27}
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *CompleteTaskRequest) GetTaskId() string {
@@ -2498,7 +2566,7 @@ type CompleteTaskResponse struct {
 
 func (x *CompleteTaskResponse) Reset() {
 	*x = CompleteTaskResponse{}
-	mi := &file_beckon_v1_task_proto_msgTypes[28]
+	mi := &file_beckon_v1_task_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2510,7 +2578,7 @@ func (x *CompleteTaskResponse) String() string {
 func (*CompleteTaskResponse) ProtoMessage() {}
 
 func (x *CompleteTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_task_proto_msgTypes[28]
+	mi := &file_beckon_v1_task_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2523,7 +2591,7 @@ func (x *CompleteTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompleteTaskResponse.ProtoReflect.Descriptor instead.
 func (*CompleteTaskResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_task_proto_rawDescGZIP(), []int{28}
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *CompleteTaskResponse) GetTask() *Task {
@@ -2549,7 +2617,7 @@ type FailTaskRequest struct {
 
 func (x *FailTaskRequest) Reset() {
 	*x = FailTaskRequest{}
-	mi := &file_beckon_v1_task_proto_msgTypes[29]
+	mi := &file_beckon_v1_task_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2561,7 +2629,7 @@ func (x *FailTaskRequest) String() string {
 func (*FailTaskRequest) ProtoMessage() {}
 
 func (x *FailTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_task_proto_msgTypes[29]
+	mi := &file_beckon_v1_task_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2574,7 +2642,7 @@ func (x *FailTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailTaskRequest.ProtoReflect.Descriptor instead.
 func (*FailTaskRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_task_proto_rawDescGZIP(), []int{29}
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *FailTaskRequest) GetTaskId() string {
@@ -2609,7 +2677,7 @@ type FailTaskResponse struct {
 
 func (x *FailTaskResponse) Reset() {
 	*x = FailTaskResponse{}
-	mi := &file_beckon_v1_task_proto_msgTypes[30]
+	mi := &file_beckon_v1_task_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2621,7 +2689,7 @@ func (x *FailTaskResponse) String() string {
 func (*FailTaskResponse) ProtoMessage() {}
 
 func (x *FailTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_task_proto_msgTypes[30]
+	mi := &file_beckon_v1_task_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2634,7 +2702,7 @@ func (x *FailTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailTaskResponse.ProtoReflect.Descriptor instead.
 func (*FailTaskResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_task_proto_rawDescGZIP(), []int{30}
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *FailTaskResponse) GetTask() *Task {
@@ -2659,7 +2727,7 @@ type PauseTaskRequest struct {
 
 func (x *PauseTaskRequest) Reset() {
 	*x = PauseTaskRequest{}
-	mi := &file_beckon_v1_task_proto_msgTypes[31]
+	mi := &file_beckon_v1_task_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2671,7 +2739,7 @@ func (x *PauseTaskRequest) String() string {
 func (*PauseTaskRequest) ProtoMessage() {}
 
 func (x *PauseTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_task_proto_msgTypes[31]
+	mi := &file_beckon_v1_task_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2684,7 +2752,7 @@ func (x *PauseTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseTaskRequest.ProtoReflect.Descriptor instead.
 func (*PauseTaskRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_task_proto_rawDescGZIP(), []int{31}
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *PauseTaskRequest) GetIdempotencyKey() string {
@@ -2722,7 +2790,7 @@ type PauseTaskResponse struct {
 
 func (x *PauseTaskResponse) Reset() {
 	*x = PauseTaskResponse{}
-	mi := &file_beckon_v1_task_proto_msgTypes[32]
+	mi := &file_beckon_v1_task_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2734,7 +2802,7 @@ func (x *PauseTaskResponse) String() string {
 func (*PauseTaskResponse) ProtoMessage() {}
 
 func (x *PauseTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_task_proto_msgTypes[32]
+	mi := &file_beckon_v1_task_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2747,7 +2815,7 @@ func (x *PauseTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseTaskResponse.ProtoReflect.Descriptor instead.
 func (*PauseTaskResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_task_proto_rawDescGZIP(), []int{32}
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *PauseTaskResponse) GetTask() *Task {
@@ -2777,7 +2845,7 @@ type ResumeTaskRequest struct {
 
 func (x *ResumeTaskRequest) Reset() {
 	*x = ResumeTaskRequest{}
-	mi := &file_beckon_v1_task_proto_msgTypes[33]
+	mi := &file_beckon_v1_task_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2789,7 +2857,7 @@ func (x *ResumeTaskRequest) String() string {
 func (*ResumeTaskRequest) ProtoMessage() {}
 
 func (x *ResumeTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_task_proto_msgTypes[33]
+	mi := &file_beckon_v1_task_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2802,7 +2870,7 @@ func (x *ResumeTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeTaskRequest.ProtoReflect.Descriptor instead.
 func (*ResumeTaskRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_task_proto_rawDescGZIP(), []int{33}
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ResumeTaskRequest) GetIdempotencyKey() string {
@@ -2833,7 +2901,7 @@ type ResumeTaskResponse struct {
 
 func (x *ResumeTaskResponse) Reset() {
 	*x = ResumeTaskResponse{}
-	mi := &file_beckon_v1_task_proto_msgTypes[34]
+	mi := &file_beckon_v1_task_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2845,7 +2913,7 @@ func (x *ResumeTaskResponse) String() string {
 func (*ResumeTaskResponse) ProtoMessage() {}
 
 func (x *ResumeTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_task_proto_msgTypes[34]
+	mi := &file_beckon_v1_task_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2858,7 +2926,7 @@ func (x *ResumeTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeTaskResponse.ProtoReflect.Descriptor instead.
 func (*ResumeTaskResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_task_proto_rawDescGZIP(), []int{34}
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ResumeTaskResponse) GetTask() *Task {
@@ -2890,7 +2958,7 @@ type StopTaskRequest struct {
 
 func (x *StopTaskRequest) Reset() {
 	*x = StopTaskRequest{}
-	mi := &file_beckon_v1_task_proto_msgTypes[35]
+	mi := &file_beckon_v1_task_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2902,7 +2970,7 @@ func (x *StopTaskRequest) String() string {
 func (*StopTaskRequest) ProtoMessage() {}
 
 func (x *StopTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_task_proto_msgTypes[35]
+	mi := &file_beckon_v1_task_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2915,7 +2983,7 @@ func (x *StopTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopTaskRequest.ProtoReflect.Descriptor instead.
 func (*StopTaskRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_task_proto_rawDescGZIP(), []int{35}
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *StopTaskRequest) GetIdempotencyKey() string {
@@ -2954,7 +3022,7 @@ type StopTaskResponse struct {
 
 func (x *StopTaskResponse) Reset() {
 	*x = StopTaskResponse{}
-	mi := &file_beckon_v1_task_proto_msgTypes[36]
+	mi := &file_beckon_v1_task_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2966,7 +3034,7 @@ func (x *StopTaskResponse) String() string {
 func (*StopTaskResponse) ProtoMessage() {}
 
 func (x *StopTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_task_proto_msgTypes[36]
+	mi := &file_beckon_v1_task_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2979,7 +3047,7 @@ func (x *StopTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopTaskResponse.ProtoReflect.Descriptor instead.
 func (*StopTaskResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_task_proto_rawDescGZIP(), []int{36}
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *StopTaskResponse) GetOutcome() StopOutcome {
@@ -3014,7 +3082,7 @@ type GetTaskRequest struct {
 
 func (x *GetTaskRequest) Reset() {
 	*x = GetTaskRequest{}
-	mi := &file_beckon_v1_task_proto_msgTypes[37]
+	mi := &file_beckon_v1_task_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3026,7 +3094,7 @@ func (x *GetTaskRequest) String() string {
 func (*GetTaskRequest) ProtoMessage() {}
 
 func (x *GetTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_task_proto_msgTypes[37]
+	mi := &file_beckon_v1_task_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3039,7 +3107,7 @@ func (x *GetTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTaskRequest.ProtoReflect.Descriptor instead.
 func (*GetTaskRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_task_proto_rawDescGZIP(), []int{37}
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *GetTaskRequest) GetTaskId() string {
@@ -3062,7 +3130,7 @@ type GetTaskResponse struct {
 
 func (x *GetTaskResponse) Reset() {
 	*x = GetTaskResponse{}
-	mi := &file_beckon_v1_task_proto_msgTypes[38]
+	mi := &file_beckon_v1_task_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3074,7 +3142,7 @@ func (x *GetTaskResponse) String() string {
 func (*GetTaskResponse) ProtoMessage() {}
 
 func (x *GetTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_task_proto_msgTypes[38]
+	mi := &file_beckon_v1_task_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3087,7 +3155,7 @@ func (x *GetTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTaskResponse.ProtoReflect.Descriptor instead.
 func (*GetTaskResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_task_proto_rawDescGZIP(), []int{38}
+	return file_beckon_v1_task_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *GetTaskResponse) GetTask() *Task {
@@ -3141,7 +3209,7 @@ const file_beckon_v1_task_proto_rawDesc = "" +
 	"\apercent\x18\x02 \x01(\rB\a\xbaH\x04*\x02\x18dH\x00R\apercent\x88\x01\x01\x12.\n" +
 	"\x04time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04timeB\n" +
 	"\n" +
-	"\b_percent\"\xff\a\n" +
+	"\b_percent\"\xb7\b\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x19\n" +
@@ -3168,10 +3236,16 @@ const file_beckon_v1_task_proto_rawDesc = "" +
 	"\x0eresult_version\x18\x15 \x01(\rR\rresultVersion\x126\n" +
 	"\bdeadline\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x129\n" +
 	"\n" +
-	"retry_time\x18\x17 \x01(\v2\x1a.google.protobuf.TimestampR\tretryTime\x1a9\n" +
+	"retry_time\x18\x17 \x01(\v2\x1a.google.protobuf.TimestampR\tretryTime\x126\n" +
+	"\vwaiting_for\x18\x18 \x01(\v2\x15.beckon.v1.WaitingForR\n" +
+	"waitingFor\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xbb\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"R\n" +
+	"\n" +
+	"WaitingFor\x120\n" +
+	"\x05since\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x12\n" +
+	"\x04what\x18\x02 \x01(\tR\x04what\"\xbb\x01\n" +
 	"\n" +
 	"Checkpoint\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x12\n" +
@@ -3398,7 +3472,7 @@ func file_beckon_v1_task_proto_rawDescGZIP() []byte {
 }
 
 var file_beckon_v1_task_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_beckon_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_beckon_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_beckon_v1_task_proto_goTypes = []any{
 	(TaskPhase)(0),                 // 0: beckon.v1.TaskPhase
 	(HoldKind)(0),                  // 1: beckon.v1.HoldKind
@@ -3411,136 +3485,139 @@ var file_beckon_v1_task_proto_goTypes = []any{
 	(*TaskResult)(nil),             // 8: beckon.v1.TaskResult
 	(*Progress)(nil),               // 9: beckon.v1.Progress
 	(*Task)(nil),                   // 10: beckon.v1.Task
-	(*Checkpoint)(nil),             // 11: beckon.v1.Checkpoint
-	(*CheckpointWrite)(nil),        // 12: beckon.v1.CheckpointWrite
-	(*Signal)(nil),                 // 13: beckon.v1.Signal
-	(*Claim)(nil),                  // 14: beckon.v1.Claim
-	(*ClaimOptions)(nil),           // 15: beckon.v1.ClaimOptions
-	(*CreateTaskRequest)(nil),      // 16: beckon.v1.CreateTaskRequest
-	(*CreateTaskResponse)(nil),     // 17: beckon.v1.CreateTaskResponse
-	(*ClaimTaskRequest)(nil),       // 18: beckon.v1.ClaimTaskRequest
-	(*ClaimTaskResponse)(nil),      // 19: beckon.v1.ClaimTaskResponse
-	(*HeartbeatRequest)(nil),       // 20: beckon.v1.HeartbeatRequest
-	(*HeartbeatResponse)(nil),      // 21: beckon.v1.HeartbeatResponse
-	(*SaveCheckpointRequest)(nil),  // 22: beckon.v1.SaveCheckpointRequest
-	(*SaveCheckpointResponse)(nil), // 23: beckon.v1.SaveCheckpointResponse
-	(*YieldTaskRequest)(nil),       // 24: beckon.v1.YieldTaskRequest
-	(*YieldTaskResponse)(nil),      // 25: beckon.v1.YieldTaskResponse
-	(*ReleaseTaskRequest)(nil),     // 26: beckon.v1.ReleaseTaskRequest
-	(*ReleaseTaskResponse)(nil),    // 27: beckon.v1.ReleaseTaskResponse
-	(*AckSignalsRequest)(nil),      // 28: beckon.v1.AckSignalsRequest
-	(*AckSignalsResponse)(nil),     // 29: beckon.v1.AckSignalsResponse
-	(*UpdateProgressRequest)(nil),  // 30: beckon.v1.UpdateProgressRequest
-	(*UpdateProgressResponse)(nil), // 31: beckon.v1.UpdateProgressResponse
-	(*CompleteTaskRequest)(nil),    // 32: beckon.v1.CompleteTaskRequest
-	(*CompleteTaskResponse)(nil),   // 33: beckon.v1.CompleteTaskResponse
-	(*FailTaskRequest)(nil),        // 34: beckon.v1.FailTaskRequest
-	(*FailTaskResponse)(nil),       // 35: beckon.v1.FailTaskResponse
-	(*PauseTaskRequest)(nil),       // 36: beckon.v1.PauseTaskRequest
-	(*PauseTaskResponse)(nil),      // 37: beckon.v1.PauseTaskResponse
-	(*ResumeTaskRequest)(nil),      // 38: beckon.v1.ResumeTaskRequest
-	(*ResumeTaskResponse)(nil),     // 39: beckon.v1.ResumeTaskResponse
-	(*StopTaskRequest)(nil),        // 40: beckon.v1.StopTaskRequest
-	(*StopTaskResponse)(nil),       // 41: beckon.v1.StopTaskResponse
-	(*GetTaskRequest)(nil),         // 42: beckon.v1.GetTaskRequest
-	(*GetTaskResponse)(nil),        // 43: beckon.v1.GetTaskResponse
-	nil,                            // 44: beckon.v1.Task.LabelsEntry
-	nil,                            // 45: beckon.v1.CreateTaskRequest.LabelsEntry
-	nil,                            // 46: beckon.v1.ClaimTaskRequest.LabelsEntry
-	(*timestamppb.Timestamp)(nil),  // 47: google.protobuf.Timestamp
-	(*Decision)(nil),               // 48: beckon.v1.Decision
-	(*durationpb.Duration)(nil),    // 49: google.protobuf.Duration
+	(*WaitingFor)(nil),             // 11: beckon.v1.WaitingFor
+	(*Checkpoint)(nil),             // 12: beckon.v1.Checkpoint
+	(*CheckpointWrite)(nil),        // 13: beckon.v1.CheckpointWrite
+	(*Signal)(nil),                 // 14: beckon.v1.Signal
+	(*Claim)(nil),                  // 15: beckon.v1.Claim
+	(*ClaimOptions)(nil),           // 16: beckon.v1.ClaimOptions
+	(*CreateTaskRequest)(nil),      // 17: beckon.v1.CreateTaskRequest
+	(*CreateTaskResponse)(nil),     // 18: beckon.v1.CreateTaskResponse
+	(*ClaimTaskRequest)(nil),       // 19: beckon.v1.ClaimTaskRequest
+	(*ClaimTaskResponse)(nil),      // 20: beckon.v1.ClaimTaskResponse
+	(*HeartbeatRequest)(nil),       // 21: beckon.v1.HeartbeatRequest
+	(*HeartbeatResponse)(nil),      // 22: beckon.v1.HeartbeatResponse
+	(*SaveCheckpointRequest)(nil),  // 23: beckon.v1.SaveCheckpointRequest
+	(*SaveCheckpointResponse)(nil), // 24: beckon.v1.SaveCheckpointResponse
+	(*YieldTaskRequest)(nil),       // 25: beckon.v1.YieldTaskRequest
+	(*YieldTaskResponse)(nil),      // 26: beckon.v1.YieldTaskResponse
+	(*ReleaseTaskRequest)(nil),     // 27: beckon.v1.ReleaseTaskRequest
+	(*ReleaseTaskResponse)(nil),    // 28: beckon.v1.ReleaseTaskResponse
+	(*AckSignalsRequest)(nil),      // 29: beckon.v1.AckSignalsRequest
+	(*AckSignalsResponse)(nil),     // 30: beckon.v1.AckSignalsResponse
+	(*UpdateProgressRequest)(nil),  // 31: beckon.v1.UpdateProgressRequest
+	(*UpdateProgressResponse)(nil), // 32: beckon.v1.UpdateProgressResponse
+	(*CompleteTaskRequest)(nil),    // 33: beckon.v1.CompleteTaskRequest
+	(*CompleteTaskResponse)(nil),   // 34: beckon.v1.CompleteTaskResponse
+	(*FailTaskRequest)(nil),        // 35: beckon.v1.FailTaskRequest
+	(*FailTaskResponse)(nil),       // 36: beckon.v1.FailTaskResponse
+	(*PauseTaskRequest)(nil),       // 37: beckon.v1.PauseTaskRequest
+	(*PauseTaskResponse)(nil),      // 38: beckon.v1.PauseTaskResponse
+	(*ResumeTaskRequest)(nil),      // 39: beckon.v1.ResumeTaskRequest
+	(*ResumeTaskResponse)(nil),     // 40: beckon.v1.ResumeTaskResponse
+	(*StopTaskRequest)(nil),        // 41: beckon.v1.StopTaskRequest
+	(*StopTaskResponse)(nil),       // 42: beckon.v1.StopTaskResponse
+	(*GetTaskRequest)(nil),         // 43: beckon.v1.GetTaskRequest
+	(*GetTaskResponse)(nil),        // 44: beckon.v1.GetTaskResponse
+	nil,                            // 45: beckon.v1.Task.LabelsEntry
+	nil,                            // 46: beckon.v1.CreateTaskRequest.LabelsEntry
+	nil,                            // 47: beckon.v1.ClaimTaskRequest.LabelsEntry
+	(*timestamppb.Timestamp)(nil),  // 48: google.protobuf.Timestamp
+	(*Decision)(nil),               // 49: beckon.v1.Decision
+	(*durationpb.Duration)(nil),    // 50: google.protobuf.Duration
 }
 var file_beckon_v1_task_proto_depIdxs = []int32{
 	1,  // 0: beckon.v1.Hold.kind:type_name -> beckon.v1.HoldKind
-	47, // 1: beckon.v1.Hold.since:type_name -> google.protobuf.Timestamp
+	48, // 1: beckon.v1.Hold.since:type_name -> google.protobuf.Timestamp
 	2,  // 2: beckon.v1.WaitSet.mode:type_name -> beckon.v1.WaitMode
-	47, // 3: beckon.v1.WaitSet.until:type_name -> google.protobuf.Timestamp
-	47, // 4: beckon.v1.Progress.time:type_name -> google.protobuf.Timestamp
+	48, // 3: beckon.v1.WaitSet.until:type_name -> google.protobuf.Timestamp
+	48, // 4: beckon.v1.Progress.time:type_name -> google.protobuf.Timestamp
 	0,  // 5: beckon.v1.Task.phase:type_name -> beckon.v1.TaskPhase
 	5,  // 6: beckon.v1.Task.hold:type_name -> beckon.v1.Hold
-	44, // 7: beckon.v1.Task.labels:type_name -> beckon.v1.Task.LabelsEntry
+	45, // 7: beckon.v1.Task.labels:type_name -> beckon.v1.Task.LabelsEntry
 	6,  // 8: beckon.v1.Task.wait:type_name -> beckon.v1.WaitSet
 	9,  // 9: beckon.v1.Task.progress:type_name -> beckon.v1.Progress
 	8,  // 10: beckon.v1.Task.result:type_name -> beckon.v1.TaskResult
 	7,  // 11: beckon.v1.Task.failure:type_name -> beckon.v1.TaskFailure
-	47, // 12: beckon.v1.Task.create_time:type_name -> google.protobuf.Timestamp
-	47, // 13: beckon.v1.Task.end_time:type_name -> google.protobuf.Timestamp
-	47, // 14: beckon.v1.Task.lease_expire_time:type_name -> google.protobuf.Timestamp
-	47, // 15: beckon.v1.Task.deadline:type_name -> google.protobuf.Timestamp
-	47, // 16: beckon.v1.Task.retry_time:type_name -> google.protobuf.Timestamp
-	47, // 17: beckon.v1.Checkpoint.create_time:type_name -> google.protobuf.Timestamp
-	3,  // 18: beckon.v1.Signal.kind:type_name -> beckon.v1.SignalKind
-	48, // 19: beckon.v1.Signal.decision:type_name -> beckon.v1.Decision
-	47, // 20: beckon.v1.Signal.create_time:type_name -> google.protobuf.Timestamp
-	10, // 21: beckon.v1.Claim.task:type_name -> beckon.v1.Task
-	47, // 22: beckon.v1.Claim.lease_expire_time:type_name -> google.protobuf.Timestamp
-	11, // 23: beckon.v1.Claim.checkpoint:type_name -> beckon.v1.Checkpoint
-	13, // 24: beckon.v1.Claim.signals:type_name -> beckon.v1.Signal
-	49, // 25: beckon.v1.ClaimOptions.lease_duration:type_name -> google.protobuf.Duration
-	45, // 26: beckon.v1.CreateTaskRequest.labels:type_name -> beckon.v1.CreateTaskRequest.LabelsEntry
-	15, // 27: beckon.v1.CreateTaskRequest.claim:type_name -> beckon.v1.ClaimOptions
-	47, // 28: beckon.v1.CreateTaskRequest.deadline:type_name -> google.protobuf.Timestamp
-	10, // 29: beckon.v1.CreateTaskResponse.task:type_name -> beckon.v1.Task
-	14, // 30: beckon.v1.CreateTaskResponse.claim:type_name -> beckon.v1.Claim
-	15, // 31: beckon.v1.ClaimTaskRequest.claim:type_name -> beckon.v1.ClaimOptions
-	46, // 32: beckon.v1.ClaimTaskRequest.labels:type_name -> beckon.v1.ClaimTaskRequest.LabelsEntry
-	49, // 33: beckon.v1.ClaimTaskRequest.wait:type_name -> google.protobuf.Duration
-	14, // 34: beckon.v1.ClaimTaskResponse.claim:type_name -> beckon.v1.Claim
-	49, // 35: beckon.v1.HeartbeatRequest.wait:type_name -> google.protobuf.Duration
-	1,  // 36: beckon.v1.HeartbeatRequest.known_hold:type_name -> beckon.v1.HoldKind
-	47, // 37: beckon.v1.HeartbeatResponse.lease_expire_time:type_name -> google.protobuf.Timestamp
-	5,  // 38: beckon.v1.HeartbeatResponse.hold:type_name -> beckon.v1.Hold
-	13, // 39: beckon.v1.HeartbeatResponse.signals:type_name -> beckon.v1.Signal
-	12, // 40: beckon.v1.SaveCheckpointRequest.checkpoint:type_name -> beckon.v1.CheckpointWrite
-	6,  // 41: beckon.v1.YieldTaskRequest.wait:type_name -> beckon.v1.WaitSet
-	12, // 42: beckon.v1.YieldTaskRequest.checkpoint:type_name -> beckon.v1.CheckpointWrite
-	0,  // 43: beckon.v1.YieldTaskResponse.phase:type_name -> beckon.v1.TaskPhase
-	0,  // 44: beckon.v1.ReleaseTaskResponse.phase:type_name -> beckon.v1.TaskPhase
-	9,  // 45: beckon.v1.UpdateProgressRequest.progress:type_name -> beckon.v1.Progress
-	8,  // 46: beckon.v1.CompleteTaskRequest.result:type_name -> beckon.v1.TaskResult
-	10, // 47: beckon.v1.CompleteTaskResponse.task:type_name -> beckon.v1.Task
-	7,  // 48: beckon.v1.FailTaskRequest.failure:type_name -> beckon.v1.TaskFailure
-	10, // 49: beckon.v1.FailTaskResponse.task:type_name -> beckon.v1.Task
-	10, // 50: beckon.v1.PauseTaskResponse.task:type_name -> beckon.v1.Task
-	10, // 51: beckon.v1.ResumeTaskResponse.task:type_name -> beckon.v1.Task
-	4,  // 52: beckon.v1.StopTaskResponse.outcome:type_name -> beckon.v1.StopOutcome
-	10, // 53: beckon.v1.StopTaskResponse.task:type_name -> beckon.v1.Task
-	10, // 54: beckon.v1.GetTaskResponse.task:type_name -> beckon.v1.Task
-	48, // 55: beckon.v1.GetTaskResponse.decisions:type_name -> beckon.v1.Decision
-	16, // 56: beckon.v1.TaskService.CreateTask:input_type -> beckon.v1.CreateTaskRequest
-	18, // 57: beckon.v1.TaskService.ClaimTask:input_type -> beckon.v1.ClaimTaskRequest
-	20, // 58: beckon.v1.TaskService.Heartbeat:input_type -> beckon.v1.HeartbeatRequest
-	22, // 59: beckon.v1.TaskService.SaveCheckpoint:input_type -> beckon.v1.SaveCheckpointRequest
-	24, // 60: beckon.v1.TaskService.YieldTask:input_type -> beckon.v1.YieldTaskRequest
-	26, // 61: beckon.v1.TaskService.ReleaseTask:input_type -> beckon.v1.ReleaseTaskRequest
-	28, // 62: beckon.v1.TaskService.AckSignals:input_type -> beckon.v1.AckSignalsRequest
-	30, // 63: beckon.v1.TaskService.UpdateProgress:input_type -> beckon.v1.UpdateProgressRequest
-	32, // 64: beckon.v1.TaskService.CompleteTask:input_type -> beckon.v1.CompleteTaskRequest
-	34, // 65: beckon.v1.TaskService.FailTask:input_type -> beckon.v1.FailTaskRequest
-	36, // 66: beckon.v1.TaskService.PauseTask:input_type -> beckon.v1.PauseTaskRequest
-	38, // 67: beckon.v1.TaskService.ResumeTask:input_type -> beckon.v1.ResumeTaskRequest
-	40, // 68: beckon.v1.TaskService.StopTask:input_type -> beckon.v1.StopTaskRequest
-	42, // 69: beckon.v1.TaskService.GetTask:input_type -> beckon.v1.GetTaskRequest
-	17, // 70: beckon.v1.TaskService.CreateTask:output_type -> beckon.v1.CreateTaskResponse
-	19, // 71: beckon.v1.TaskService.ClaimTask:output_type -> beckon.v1.ClaimTaskResponse
-	21, // 72: beckon.v1.TaskService.Heartbeat:output_type -> beckon.v1.HeartbeatResponse
-	23, // 73: beckon.v1.TaskService.SaveCheckpoint:output_type -> beckon.v1.SaveCheckpointResponse
-	25, // 74: beckon.v1.TaskService.YieldTask:output_type -> beckon.v1.YieldTaskResponse
-	27, // 75: beckon.v1.TaskService.ReleaseTask:output_type -> beckon.v1.ReleaseTaskResponse
-	29, // 76: beckon.v1.TaskService.AckSignals:output_type -> beckon.v1.AckSignalsResponse
-	31, // 77: beckon.v1.TaskService.UpdateProgress:output_type -> beckon.v1.UpdateProgressResponse
-	33, // 78: beckon.v1.TaskService.CompleteTask:output_type -> beckon.v1.CompleteTaskResponse
-	35, // 79: beckon.v1.TaskService.FailTask:output_type -> beckon.v1.FailTaskResponse
-	37, // 80: beckon.v1.TaskService.PauseTask:output_type -> beckon.v1.PauseTaskResponse
-	39, // 81: beckon.v1.TaskService.ResumeTask:output_type -> beckon.v1.ResumeTaskResponse
-	41, // 82: beckon.v1.TaskService.StopTask:output_type -> beckon.v1.StopTaskResponse
-	43, // 83: beckon.v1.TaskService.GetTask:output_type -> beckon.v1.GetTaskResponse
-	70, // [70:84] is the sub-list for method output_type
-	56, // [56:70] is the sub-list for method input_type
-	56, // [56:56] is the sub-list for extension type_name
-	56, // [56:56] is the sub-list for extension extendee
-	0,  // [0:56] is the sub-list for field type_name
+	48, // 12: beckon.v1.Task.create_time:type_name -> google.protobuf.Timestamp
+	48, // 13: beckon.v1.Task.end_time:type_name -> google.protobuf.Timestamp
+	48, // 14: beckon.v1.Task.lease_expire_time:type_name -> google.protobuf.Timestamp
+	48, // 15: beckon.v1.Task.deadline:type_name -> google.protobuf.Timestamp
+	48, // 16: beckon.v1.Task.retry_time:type_name -> google.protobuf.Timestamp
+	11, // 17: beckon.v1.Task.waiting_for:type_name -> beckon.v1.WaitingFor
+	48, // 18: beckon.v1.WaitingFor.since:type_name -> google.protobuf.Timestamp
+	48, // 19: beckon.v1.Checkpoint.create_time:type_name -> google.protobuf.Timestamp
+	3,  // 20: beckon.v1.Signal.kind:type_name -> beckon.v1.SignalKind
+	49, // 21: beckon.v1.Signal.decision:type_name -> beckon.v1.Decision
+	48, // 22: beckon.v1.Signal.create_time:type_name -> google.protobuf.Timestamp
+	10, // 23: beckon.v1.Claim.task:type_name -> beckon.v1.Task
+	48, // 24: beckon.v1.Claim.lease_expire_time:type_name -> google.protobuf.Timestamp
+	12, // 25: beckon.v1.Claim.checkpoint:type_name -> beckon.v1.Checkpoint
+	14, // 26: beckon.v1.Claim.signals:type_name -> beckon.v1.Signal
+	50, // 27: beckon.v1.ClaimOptions.lease_duration:type_name -> google.protobuf.Duration
+	46, // 28: beckon.v1.CreateTaskRequest.labels:type_name -> beckon.v1.CreateTaskRequest.LabelsEntry
+	16, // 29: beckon.v1.CreateTaskRequest.claim:type_name -> beckon.v1.ClaimOptions
+	48, // 30: beckon.v1.CreateTaskRequest.deadline:type_name -> google.protobuf.Timestamp
+	10, // 31: beckon.v1.CreateTaskResponse.task:type_name -> beckon.v1.Task
+	15, // 32: beckon.v1.CreateTaskResponse.claim:type_name -> beckon.v1.Claim
+	16, // 33: beckon.v1.ClaimTaskRequest.claim:type_name -> beckon.v1.ClaimOptions
+	47, // 34: beckon.v1.ClaimTaskRequest.labels:type_name -> beckon.v1.ClaimTaskRequest.LabelsEntry
+	50, // 35: beckon.v1.ClaimTaskRequest.wait:type_name -> google.protobuf.Duration
+	15, // 36: beckon.v1.ClaimTaskResponse.claim:type_name -> beckon.v1.Claim
+	50, // 37: beckon.v1.HeartbeatRequest.wait:type_name -> google.protobuf.Duration
+	1,  // 38: beckon.v1.HeartbeatRequest.known_hold:type_name -> beckon.v1.HoldKind
+	48, // 39: beckon.v1.HeartbeatResponse.lease_expire_time:type_name -> google.protobuf.Timestamp
+	5,  // 40: beckon.v1.HeartbeatResponse.hold:type_name -> beckon.v1.Hold
+	14, // 41: beckon.v1.HeartbeatResponse.signals:type_name -> beckon.v1.Signal
+	13, // 42: beckon.v1.SaveCheckpointRequest.checkpoint:type_name -> beckon.v1.CheckpointWrite
+	6,  // 43: beckon.v1.YieldTaskRequest.wait:type_name -> beckon.v1.WaitSet
+	13, // 44: beckon.v1.YieldTaskRequest.checkpoint:type_name -> beckon.v1.CheckpointWrite
+	0,  // 45: beckon.v1.YieldTaskResponse.phase:type_name -> beckon.v1.TaskPhase
+	0,  // 46: beckon.v1.ReleaseTaskResponse.phase:type_name -> beckon.v1.TaskPhase
+	9,  // 47: beckon.v1.UpdateProgressRequest.progress:type_name -> beckon.v1.Progress
+	8,  // 48: beckon.v1.CompleteTaskRequest.result:type_name -> beckon.v1.TaskResult
+	10, // 49: beckon.v1.CompleteTaskResponse.task:type_name -> beckon.v1.Task
+	7,  // 50: beckon.v1.FailTaskRequest.failure:type_name -> beckon.v1.TaskFailure
+	10, // 51: beckon.v1.FailTaskResponse.task:type_name -> beckon.v1.Task
+	10, // 52: beckon.v1.PauseTaskResponse.task:type_name -> beckon.v1.Task
+	10, // 53: beckon.v1.ResumeTaskResponse.task:type_name -> beckon.v1.Task
+	4,  // 54: beckon.v1.StopTaskResponse.outcome:type_name -> beckon.v1.StopOutcome
+	10, // 55: beckon.v1.StopTaskResponse.task:type_name -> beckon.v1.Task
+	10, // 56: beckon.v1.GetTaskResponse.task:type_name -> beckon.v1.Task
+	49, // 57: beckon.v1.GetTaskResponse.decisions:type_name -> beckon.v1.Decision
+	17, // 58: beckon.v1.TaskService.CreateTask:input_type -> beckon.v1.CreateTaskRequest
+	19, // 59: beckon.v1.TaskService.ClaimTask:input_type -> beckon.v1.ClaimTaskRequest
+	21, // 60: beckon.v1.TaskService.Heartbeat:input_type -> beckon.v1.HeartbeatRequest
+	23, // 61: beckon.v1.TaskService.SaveCheckpoint:input_type -> beckon.v1.SaveCheckpointRequest
+	25, // 62: beckon.v1.TaskService.YieldTask:input_type -> beckon.v1.YieldTaskRequest
+	27, // 63: beckon.v1.TaskService.ReleaseTask:input_type -> beckon.v1.ReleaseTaskRequest
+	29, // 64: beckon.v1.TaskService.AckSignals:input_type -> beckon.v1.AckSignalsRequest
+	31, // 65: beckon.v1.TaskService.UpdateProgress:input_type -> beckon.v1.UpdateProgressRequest
+	33, // 66: beckon.v1.TaskService.CompleteTask:input_type -> beckon.v1.CompleteTaskRequest
+	35, // 67: beckon.v1.TaskService.FailTask:input_type -> beckon.v1.FailTaskRequest
+	37, // 68: beckon.v1.TaskService.PauseTask:input_type -> beckon.v1.PauseTaskRequest
+	39, // 69: beckon.v1.TaskService.ResumeTask:input_type -> beckon.v1.ResumeTaskRequest
+	41, // 70: beckon.v1.TaskService.StopTask:input_type -> beckon.v1.StopTaskRequest
+	43, // 71: beckon.v1.TaskService.GetTask:input_type -> beckon.v1.GetTaskRequest
+	18, // 72: beckon.v1.TaskService.CreateTask:output_type -> beckon.v1.CreateTaskResponse
+	20, // 73: beckon.v1.TaskService.ClaimTask:output_type -> beckon.v1.ClaimTaskResponse
+	22, // 74: beckon.v1.TaskService.Heartbeat:output_type -> beckon.v1.HeartbeatResponse
+	24, // 75: beckon.v1.TaskService.SaveCheckpoint:output_type -> beckon.v1.SaveCheckpointResponse
+	26, // 76: beckon.v1.TaskService.YieldTask:output_type -> beckon.v1.YieldTaskResponse
+	28, // 77: beckon.v1.TaskService.ReleaseTask:output_type -> beckon.v1.ReleaseTaskResponse
+	30, // 78: beckon.v1.TaskService.AckSignals:output_type -> beckon.v1.AckSignalsResponse
+	32, // 79: beckon.v1.TaskService.UpdateProgress:output_type -> beckon.v1.UpdateProgressResponse
+	34, // 80: beckon.v1.TaskService.CompleteTask:output_type -> beckon.v1.CompleteTaskResponse
+	36, // 81: beckon.v1.TaskService.FailTask:output_type -> beckon.v1.FailTaskResponse
+	38, // 82: beckon.v1.TaskService.PauseTask:output_type -> beckon.v1.PauseTaskResponse
+	40, // 83: beckon.v1.TaskService.ResumeTask:output_type -> beckon.v1.ResumeTaskResponse
+	42, // 84: beckon.v1.TaskService.StopTask:output_type -> beckon.v1.StopTaskResponse
+	44, // 85: beckon.v1.TaskService.GetTask:output_type -> beckon.v1.GetTaskResponse
+	72, // [72:86] is the sub-list for method output_type
+	58, // [58:72] is the sub-list for method input_type
+	58, // [58:58] is the sub-list for extension type_name
+	58, // [58:58] is the sub-list for extension extendee
+	0,  // [0:58] is the sub-list for field type_name
 }
 
 func init() { file_beckon_v1_task_proto_init() }
@@ -3558,7 +3635,7 @@ func file_beckon_v1_task_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_beckon_v1_task_proto_rawDesc), len(file_beckon_v1_task_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   42,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -47,7 +47,11 @@ type TaskHeader struct {
 	// When it ended.
 	EndTime int64 `protobuf:"varint,11,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	// When it is tried again after its worker was lost.
-	RetryTime     int64 `protobuf:"varint,12,opt,name=retry_time,json=retryTime,proto3" json:"retry_time,omitempty"`
+	RetryTime int64 `protobuf:"varint,12,opt,name=retry_time,json=retryTime,proto3" json:"retry_time,omitempty"`
+	// Since when no worker is there for it.
+	WaitingSince int64 `protobuf:"varint,13,opt,name=waiting_since,json=waitingSince,proto3" json:"waiting_since,omitempty"`
+	// What it waits for.
+	WaitingFor    string `protobuf:"bytes,14,opt,name=waiting_for,json=waitingFor,proto3" json:"waiting_for,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -164,6 +168,20 @@ func (x *TaskHeader) GetRetryTime() int64 {
 		return x.RetryTime
 	}
 	return 0
+}
+
+func (x *TaskHeader) GetWaitingSince() int64 {
+	if x != nil {
+		return x.WaitingSince
+	}
+	return 0
+}
+
+func (x *TaskHeader) GetWaitingFor() string {
+	if x != nil {
+		return x.WaitingFor
+	}
+	return ""
 }
 
 // ThreadHeader is what lists show of a thread.
@@ -570,7 +588,7 @@ var File_beckon_storage_v1_header_proto protoreflect.FileDescriptor
 
 const file_beckon_storage_v1_header_proto_rawDesc = "" +
 	"\n" +
-	"\x1ebeckon/storage/v1/header.proto\x12\x11beckon.storage.v1\x1a\x1cbeckon/storage/v1/task.proto\x1a\x1ebeckon/storage/v1/thread.proto\"\xe8\x02\n" +
+	"\x1ebeckon/storage/v1/header.proto\x12\x11beckon.storage.v1\x1a\x1cbeckon/storage/v1/task.proto\x1a\x1ebeckon/storage/v1/thread.proto\"\xae\x03\n" +
 	"\n" +
 	"TaskHeader\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
@@ -587,7 +605,10 @@ const file_beckon_storage_v1_header_proto_rawDesc = "" +
 	"createTime\x12\x19\n" +
 	"\bend_time\x18\v \x01(\x03R\aendTime\x12\x1d\n" +
 	"\n" +
-	"retry_time\x18\f \x01(\x03R\tretryTime\"\xab\x02\n" +
+	"retry_time\x18\f \x01(\x03R\tretryTime\x12#\n" +
+	"\rwaiting_since\x18\r \x01(\x03R\fwaitingSince\x12\x1f\n" +
+	"\vwaiting_for\x18\x0e \x01(\tR\n" +
+	"waitingFor\"\xab\x02\n" +
 	"\fThreadHeader\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x14\n" +

@@ -83,7 +83,13 @@ type Task struct {
 	// When it is no longer wanted.
 	Deadline int64 `protobuf:"varint,29,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	// The deadline has passed and the worker was told.
-	Expiring      bool `protobuf:"varint,30,opt,name=expiring,proto3" json:"expiring,omitempty"`
+	Expiring bool `protobuf:"varint,30,opt,name=expiring,proto3" json:"expiring,omitempty"`
+	// When it became claimable; 0 while it is not.
+	ReadyTime int64 `protobuf:"varint,31,opt,name=ready_time,json=readyTime,proto3" json:"ready_time,omitempty"`
+	// When the server looks next whether a worker is there for it.
+	LookTime int64 `protobuf:"varint,32,opt,name=look_time,json=lookTime,proto3" json:"look_time,omitempty"`
+	// What people are told while none is; absent where it is nothing.
+	NoWorker      *NoWorker `protobuf:"bytes,33,opt,name=no_worker,json=noWorker,proto3" json:"no_worker,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -328,6 +334,100 @@ func (x *Task) GetExpiring() bool {
 	return false
 }
 
+func (x *Task) GetReadyTime() int64 {
+	if x != nil {
+		return x.ReadyTime
+	}
+	return 0
+}
+
+func (x *Task) GetLookTime() int64 {
+	if x != nil {
+		return x.LookTime
+	}
+	return 0
+}
+
+func (x *Task) GetNoWorker() *NoWorker {
+	if x != nil {
+		return x.NoWorker
+	}
+	return nil
+}
+
+// NoWorker says that nobody is there to do a task.
+type NoWorker struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// When somebody was last there.
+	Since int64 `protobuf:"varint,1,opt,name=since,proto3" json:"since,omitempty"`
+	// What it waits for, in words.
+	Wanted string `protobuf:"bytes,2,opt,name=wanted,proto3" json:"wanted,omitempty"`
+	// When the person is asked.
+	AskTime int64 `protobuf:"varint,3,opt,name=ask_time,json=askTime,proto3" json:"ask_time,omitempty"`
+	// Id of the open question about it.
+	Card          string `protobuf:"bytes,4,opt,name=card,proto3" json:"card,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NoWorker) Reset() {
+	*x = NoWorker{}
+	mi := &file_beckon_storage_v1_task_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NoWorker) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NoWorker) ProtoMessage() {}
+
+func (x *NoWorker) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_storage_v1_task_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NoWorker.ProtoReflect.Descriptor instead.
+func (*NoWorker) Descriptor() ([]byte, []int) {
+	return file_beckon_storage_v1_task_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *NoWorker) GetSince() int64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
+func (x *NoWorker) GetWanted() string {
+	if x != nil {
+		return x.Wanted
+	}
+	return ""
+}
+
+func (x *NoWorker) GetAskTime() int64 {
+	if x != nil {
+		return x.AskTime
+	}
+	return 0
+}
+
+func (x *NoWorker) GetCard() string {
+	if x != nil {
+		return x.Card
+	}
+	return ""
+}
+
 // Hold says that a task is held, by whom and why.
 type Hold struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -345,7 +445,7 @@ type Hold struct {
 
 func (x *Hold) Reset() {
 	*x = Hold{}
-	mi := &file_beckon_storage_v1_task_proto_msgTypes[1]
+	mi := &file_beckon_storage_v1_task_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -357,7 +457,7 @@ func (x *Hold) String() string {
 func (*Hold) ProtoMessage() {}
 
 func (x *Hold) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_storage_v1_task_proto_msgTypes[1]
+	mi := &file_beckon_storage_v1_task_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -370,7 +470,7 @@ func (x *Hold) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hold.ProtoReflect.Descriptor instead.
 func (*Hold) Descriptor() ([]byte, []int) {
-	return file_beckon_storage_v1_task_proto_rawDescGZIP(), []int{1}
+	return file_beckon_storage_v1_task_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Hold) GetKind() uint32 {
@@ -418,7 +518,7 @@ type Lease struct {
 
 func (x *Lease) Reset() {
 	*x = Lease{}
-	mi := &file_beckon_storage_v1_task_proto_msgTypes[2]
+	mi := &file_beckon_storage_v1_task_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -430,7 +530,7 @@ func (x *Lease) String() string {
 func (*Lease) ProtoMessage() {}
 
 func (x *Lease) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_storage_v1_task_proto_msgTypes[2]
+	mi := &file_beckon_storage_v1_task_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -443,7 +543,7 @@ func (x *Lease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lease.ProtoReflect.Descriptor instead.
 func (*Lease) Descriptor() ([]byte, []int) {
-	return file_beckon_storage_v1_task_proto_rawDescGZIP(), []int{2}
+	return file_beckon_storage_v1_task_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Lease) GetId() string {
@@ -493,7 +593,7 @@ type Wait struct {
 
 func (x *Wait) Reset() {
 	*x = Wait{}
-	mi := &file_beckon_storage_v1_task_proto_msgTypes[3]
+	mi := &file_beckon_storage_v1_task_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -505,7 +605,7 @@ func (x *Wait) String() string {
 func (*Wait) ProtoMessage() {}
 
 func (x *Wait) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_storage_v1_task_proto_msgTypes[3]
+	mi := &file_beckon_storage_v1_task_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -518,7 +618,7 @@ func (x *Wait) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wait.ProtoReflect.Descriptor instead.
 func (*Wait) Descriptor() ([]byte, []int) {
-	return file_beckon_storage_v1_task_proto_rawDescGZIP(), []int{3}
+	return file_beckon_storage_v1_task_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Wait) GetMode() uint32 {
@@ -571,7 +671,7 @@ type Ended struct {
 
 func (x *Ended) Reset() {
 	*x = Ended{}
-	mi := &file_beckon_storage_v1_task_proto_msgTypes[4]
+	mi := &file_beckon_storage_v1_task_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -583,7 +683,7 @@ func (x *Ended) String() string {
 func (*Ended) ProtoMessage() {}
 
 func (x *Ended) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_storage_v1_task_proto_msgTypes[4]
+	mi := &file_beckon_storage_v1_task_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -596,7 +696,7 @@ func (x *Ended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ended.ProtoReflect.Descriptor instead.
 func (*Ended) Descriptor() ([]byte, []int) {
-	return file_beckon_storage_v1_task_proto_rawDescGZIP(), []int{4}
+	return file_beckon_storage_v1_task_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Ended) GetLease() string {
@@ -635,7 +735,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_beckon_storage_v1_task_proto_msgTypes[5]
+	mi := &file_beckon_storage_v1_task_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -647,7 +747,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_storage_v1_task_proto_msgTypes[5]
+	mi := &file_beckon_storage_v1_task_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -660,7 +760,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_beckon_storage_v1_task_proto_rawDescGZIP(), []int{5}
+	return file_beckon_storage_v1_task_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Progress) GetText() string {
@@ -701,7 +801,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_beckon_storage_v1_task_proto_msgTypes[6]
+	mi := &file_beckon_storage_v1_task_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -713,7 +813,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_storage_v1_task_proto_msgTypes[6]
+	mi := &file_beckon_storage_v1_task_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -726,7 +826,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_beckon_storage_v1_task_proto_rawDescGZIP(), []int{6}
+	return file_beckon_storage_v1_task_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Result) GetSummary() string {
@@ -774,7 +874,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_beckon_storage_v1_task_proto_msgTypes[7]
+	mi := &file_beckon_storage_v1_task_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -786,7 +886,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_storage_v1_task_proto_msgTypes[7]
+	mi := &file_beckon_storage_v1_task_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -799,7 +899,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_beckon_storage_v1_task_proto_rawDescGZIP(), []int{7}
+	return file_beckon_storage_v1_task_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Failure) GetCode() string {
@@ -857,7 +957,7 @@ type Signal struct {
 
 func (x *Signal) Reset() {
 	*x = Signal{}
-	mi := &file_beckon_storage_v1_task_proto_msgTypes[8]
+	mi := &file_beckon_storage_v1_task_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -869,7 +969,7 @@ func (x *Signal) String() string {
 func (*Signal) ProtoMessage() {}
 
 func (x *Signal) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_storage_v1_task_proto_msgTypes[8]
+	mi := &file_beckon_storage_v1_task_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -882,7 +982,7 @@ func (x *Signal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signal.ProtoReflect.Descriptor instead.
 func (*Signal) Descriptor() ([]byte, []int) {
-	return file_beckon_storage_v1_task_proto_rawDescGZIP(), []int{8}
+	return file_beckon_storage_v1_task_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Signal) GetId() uint64 {
@@ -971,7 +1071,7 @@ type Timer struct {
 
 func (x *Timer) Reset() {
 	*x = Timer{}
-	mi := &file_beckon_storage_v1_task_proto_msgTypes[9]
+	mi := &file_beckon_storage_v1_task_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -983,7 +1083,7 @@ func (x *Timer) String() string {
 func (*Timer) ProtoMessage() {}
 
 func (x *Timer) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_storage_v1_task_proto_msgTypes[9]
+	mi := &file_beckon_storage_v1_task_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -996,7 +1096,7 @@ func (x *Timer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Timer.ProtoReflect.Descriptor instead.
 func (*Timer) Descriptor() ([]byte, []int) {
-	return file_beckon_storage_v1_task_proto_rawDescGZIP(), []int{9}
+	return file_beckon_storage_v1_task_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Timer) GetTask() string {
@@ -1067,7 +1167,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_beckon_storage_v1_task_proto_msgTypes[10]
+	mi := &file_beckon_storage_v1_task_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1079,7 +1179,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_storage_v1_task_proto_msgTypes[10]
+	mi := &file_beckon_storage_v1_task_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1092,7 +1192,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_beckon_storage_v1_task_proto_rawDescGZIP(), []int{10}
+	return file_beckon_storage_v1_task_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Checkpoint) GetVersion() uint64 {
@@ -1141,7 +1241,7 @@ type ReadyTask struct {
 
 func (x *ReadyTask) Reset() {
 	*x = ReadyTask{}
-	mi := &file_beckon_storage_v1_task_proto_msgTypes[11]
+	mi := &file_beckon_storage_v1_task_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1153,7 +1253,7 @@ func (x *ReadyTask) String() string {
 func (*ReadyTask) ProtoMessage() {}
 
 func (x *ReadyTask) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_storage_v1_task_proto_msgTypes[11]
+	mi := &file_beckon_storage_v1_task_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1166,7 +1266,7 @@ func (x *ReadyTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadyTask.ProtoReflect.Descriptor instead.
 func (*ReadyTask) Descriptor() ([]byte, []int) {
-	return file_beckon_storage_v1_task_proto_rawDescGZIP(), []int{11}
+	return file_beckon_storage_v1_task_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ReadyTask) GetLabels() map[string]string {
@@ -1180,7 +1280,7 @@ var File_beckon_storage_v1_task_proto protoreflect.FileDescriptor
 
 const file_beckon_storage_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"\x1cbeckon/storage/v1/task.proto\x12\x11beckon.storage.v1\"\xca\b\n" +
+	"\x1cbeckon/storage/v1/task.proto\x12\x11beckon.storage.v1\"\xc0\t\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06thread\x18\x02 \x01(\tR\x06thread\x12\x14\n" +
@@ -1217,10 +1317,19 @@ const file_beckon_storage_v1_task_proto_rawDesc = "" +
 	"\x05offer\x18\x1b \x01(\tR\x05offer\x12#\n" +
 	"\roffer_version\x18\x1c \x01(\rR\fofferVersion\x12\x1a\n" +
 	"\bdeadline\x18\x1d \x01(\x03R\bdeadline\x12\x1a\n" +
-	"\bexpiring\x18\x1e \x01(\bR\bexpiring\x1a9\n" +
+	"\bexpiring\x18\x1e \x01(\bR\bexpiring\x12\x1d\n" +
+	"\n" +
+	"ready_time\x18\x1f \x01(\x03R\treadyTime\x12\x1b\n" +
+	"\tlook_time\x18  \x01(\x03R\blookTime\x128\n" +
+	"\tno_worker\x18! \x01(\v2\x1b.beckon.storage.v1.NoWorkerR\bnoWorker\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"X\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"g\n" +
+	"\bNoWorker\x12\x14\n" +
+	"\x05since\x18\x01 \x01(\x03R\x05since\x12\x16\n" +
+	"\x06wanted\x18\x02 \x01(\tR\x06wanted\x12\x19\n" +
+	"\bask_time\x18\x03 \x01(\x03R\aaskTime\x12\x12\n" +
+	"\x04card\x18\x04 \x01(\tR\x04card\"X\n" +
 	"\x04Hold\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x16\n" +
@@ -1306,39 +1415,41 @@ func file_beckon_storage_v1_task_proto_rawDescGZIP() []byte {
 	return file_beckon_storage_v1_task_proto_rawDescData
 }
 
-var file_beckon_storage_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_beckon_storage_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_beckon_storage_v1_task_proto_goTypes = []any{
 	(*Task)(nil),       // 0: beckon.storage.v1.Task
-	(*Hold)(nil),       // 1: beckon.storage.v1.Hold
-	(*Lease)(nil),      // 2: beckon.storage.v1.Lease
-	(*Wait)(nil),       // 3: beckon.storage.v1.Wait
-	(*Ended)(nil),      // 4: beckon.storage.v1.Ended
-	(*Progress)(nil),   // 5: beckon.storage.v1.Progress
-	(*Result)(nil),     // 6: beckon.storage.v1.Result
-	(*Failure)(nil),    // 7: beckon.storage.v1.Failure
-	(*Signal)(nil),     // 8: beckon.storage.v1.Signal
-	(*Timer)(nil),      // 9: beckon.storage.v1.Timer
-	(*Checkpoint)(nil), // 10: beckon.storage.v1.Checkpoint
-	(*ReadyTask)(nil),  // 11: beckon.storage.v1.ReadyTask
-	nil,                // 12: beckon.storage.v1.Task.LabelsEntry
-	nil,                // 13: beckon.storage.v1.ReadyTask.LabelsEntry
+	(*NoWorker)(nil),   // 1: beckon.storage.v1.NoWorker
+	(*Hold)(nil),       // 2: beckon.storage.v1.Hold
+	(*Lease)(nil),      // 3: beckon.storage.v1.Lease
+	(*Wait)(nil),       // 4: beckon.storage.v1.Wait
+	(*Ended)(nil),      // 5: beckon.storage.v1.Ended
+	(*Progress)(nil),   // 6: beckon.storage.v1.Progress
+	(*Result)(nil),     // 7: beckon.storage.v1.Result
+	(*Failure)(nil),    // 8: beckon.storage.v1.Failure
+	(*Signal)(nil),     // 9: beckon.storage.v1.Signal
+	(*Timer)(nil),      // 10: beckon.storage.v1.Timer
+	(*Checkpoint)(nil), // 11: beckon.storage.v1.Checkpoint
+	(*ReadyTask)(nil),  // 12: beckon.storage.v1.ReadyTask
+	nil,                // 13: beckon.storage.v1.Task.LabelsEntry
+	nil,                // 14: beckon.storage.v1.ReadyTask.LabelsEntry
 }
 var file_beckon_storage_v1_task_proto_depIdxs = []int32{
-	12, // 0: beckon.storage.v1.Task.labels:type_name -> beckon.storage.v1.Task.LabelsEntry
-	1,  // 1: beckon.storage.v1.Task.hold:type_name -> beckon.storage.v1.Hold
-	2,  // 2: beckon.storage.v1.Task.lease:type_name -> beckon.storage.v1.Lease
-	3,  // 3: beckon.storage.v1.Task.wait:type_name -> beckon.storage.v1.Wait
-	4,  // 4: beckon.storage.v1.Task.ended:type_name -> beckon.storage.v1.Ended
-	5,  // 5: beckon.storage.v1.Task.progress:type_name -> beckon.storage.v1.Progress
-	6,  // 6: beckon.storage.v1.Task.result:type_name -> beckon.storage.v1.Result
-	7,  // 7: beckon.storage.v1.Task.failure:type_name -> beckon.storage.v1.Failure
-	1,  // 8: beckon.storage.v1.Task.below:type_name -> beckon.storage.v1.Hold
-	13, // 9: beckon.storage.v1.ReadyTask.labels:type_name -> beckon.storage.v1.ReadyTask.LabelsEntry
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	13, // 0: beckon.storage.v1.Task.labels:type_name -> beckon.storage.v1.Task.LabelsEntry
+	2,  // 1: beckon.storage.v1.Task.hold:type_name -> beckon.storage.v1.Hold
+	3,  // 2: beckon.storage.v1.Task.lease:type_name -> beckon.storage.v1.Lease
+	4,  // 3: beckon.storage.v1.Task.wait:type_name -> beckon.storage.v1.Wait
+	5,  // 4: beckon.storage.v1.Task.ended:type_name -> beckon.storage.v1.Ended
+	6,  // 5: beckon.storage.v1.Task.progress:type_name -> beckon.storage.v1.Progress
+	7,  // 6: beckon.storage.v1.Task.result:type_name -> beckon.storage.v1.Result
+	8,  // 7: beckon.storage.v1.Task.failure:type_name -> beckon.storage.v1.Failure
+	2,  // 8: beckon.storage.v1.Task.below:type_name -> beckon.storage.v1.Hold
+	1,  // 9: beckon.storage.v1.Task.no_worker:type_name -> beckon.storage.v1.NoWorker
+	14, // 10: beckon.storage.v1.ReadyTask.labels:type_name -> beckon.storage.v1.ReadyTask.LabelsEntry
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_beckon_storage_v1_task_proto_init() }
@@ -1346,16 +1457,16 @@ func file_beckon_storage_v1_task_proto_init() {
 	if File_beckon_storage_v1_task_proto != nil {
 		return
 	}
-	file_beckon_storage_v1_task_proto_msgTypes[5].OneofWrappers = []any{}
 	file_beckon_storage_v1_task_proto_msgTypes[6].OneofWrappers = []any{}
 	file_beckon_storage_v1_task_proto_msgTypes[7].OneofWrappers = []any{}
+	file_beckon_storage_v1_task_proto_msgTypes[8].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_beckon_storage_v1_task_proto_rawDesc), len(file_beckon_storage_v1_task_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   14,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
