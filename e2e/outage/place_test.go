@@ -69,6 +69,8 @@ func (fakeTokens) Access(g app.AccessGrant) (credential.Secret, time.Time, error
 
 func (fakeTokens) Tap(g app.TapGrant) (string, error) { return "tap." + g.Decision + "." + g.Verb, nil }
 
+func (fakeTokens) Permit(app.PermitGrant) (string, time.Time, error) { return "", time.Time{}, nil }
+
 // newPlace is called inside a bubble. Its outbox is on the disk, where nothing of
 // it counts as memory, or in memory, where commits cost no time.
 func newPlace(t *testing.T, disk bool) *place {
