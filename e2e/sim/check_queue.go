@@ -61,6 +61,7 @@ func (m *model) dues() []due {
 	for _, t := range m.tasks {
 		if t.phase == task.Running {
 			add(store.DueLease, t.id, t.until)
+			add(store.DueSilence, t.id, t.taken.Add(farAway))
 		}
 		if t.phase == task.Ready && !t.stop {
 			add(store.DueWorker, t.id, t.readySince.Add(farAway))

@@ -106,6 +106,7 @@ type mTask struct {
 	claim  string
 	length time.Duration
 	until  time.Time
+	taken  time.Time // when the lease began
 	wait   mWait
 
 	// ended is how the last lease was given back.

@@ -46,7 +46,7 @@ func (m *model) create(c creation) (string, *mTask) {
 	if c.claim == "" {
 		m.ready(t)
 	} else {
-		t.phase, t.claim = task.Running, c.claim
+		t.phase, t.claim, t.taken = task.Running, c.claim, m.now()
 		m.extend(t, c.length)
 	}
 	return "ok " + t.phase.String(), t
@@ -92,7 +92,7 @@ func (m *model) take(t *mTask, claim string, length time.Duration) {
 		t.until = m.now().Add(t.length)
 		return
 	}
-	t.phase, t.claim, t.wait = task.Running, claim, mWait{}
+	t.phase, t.claim, t.wait, t.taken = task.Running, claim, mWait{}, m.now()
 	t.lease = ""
 	m.extend(t, length)
 }

@@ -170,7 +170,8 @@ func (w *world) limits() policy.Limits {
 	l := policy.DefaultLimits()
 	l.OpenTasks, l.OpenDecisions, l.OpenDecisionsPerTask = 9, 5, 3
 	l.MaxAttemptsDefault = 5
-	l.NoWorkerShow = farAway // who is there for a task is not part of this story
+	// Who is there for a task, and who says nothing, is not part of this story.
+	l.NoWorkerShow, l.SilenceDefault = farAway, farAway
 	l.DueAtOnce = 1 // or the order would not be the seed's
 	return l
 }

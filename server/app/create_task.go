@@ -36,6 +36,8 @@ type CreateTask struct {
 	Review bool
 	// Deadline is when the task is no longer wanted; zero is never.
 	Deadline time.Time
+	// SilenceAfter is how long a worker may say nothing; zero is the default.
+	SilenceAfter time.Duration
 }
 
 // CreateTaskResult is the task and, where asked for, the claim on it.
@@ -124,6 +126,7 @@ func (a *App) createTask(tx *store.Tx, p policy.Principal, c CreateTask) (Create
 	s := task.State{
 		Agent: c.Agent, Title: c.Title, Input: c.Input, Labels: c.Labels,
 		MaxAttempts: c.MaxAttempts, NoMessages: c.NoMessages, Review: c.Review, Deadline: c.Deadline.Truncate(time.Microsecond),
+		SilenceAfter: c.SilenceAfter.Truncate(time.Microsecond),
 	}
 	var lease task.Lease
 	if c.Claim != nil {
@@ -152,6 +155,9 @@ func (a *App) startTask(tx *store.Tx, th *thread.State, s task.State, lease task
 	}
 	if s.MaxAttempts == 0 {
 		s.MaxAttempts = a.limits.MaxAttemptsDefault
+	}
+	if s.SilenceAfter == 0 {
+		s.SilenceAfter = a.limits.SilenceDefault
 	}
 	id, err := a.newID(tx.Read, store.KindTask)
 	if err != nil {

@@ -26,7 +26,7 @@ func TestCreateTask_LeavesTaskThreadAndAudit(t *testing.T) {
 		ID: r.Task.ID, Thread: r.Task.Thread, Agent: h.agent.Agent, Title: "Build it", Input: []byte("in"),
 		Labels: map[string]string{"os": "linux"}, Phase: task.Ready, Hold: task.Hold{Kind: task.HoldNone},
 		MaxAttempts: 5, CreateTime: h.clock.Now(), HeaderTime: h.clock.Now(),
-		ReadyTime: h.clock.Now(), LookTime: h.clock.Now().Add(2 * time.Minute),
+		ReadyTime: h.clock.Now(), LookTime: h.clock.Now().Add(2 * time.Minute), SilenceAfter: 30 * time.Minute,
 	}
 	if diff := cmp.Diff(want, h.task(r.Task.ID)); diff != "" {
 		t.Errorf("stored (-want +got):\n%s", diff)

@@ -96,6 +96,8 @@ func (a *App) processDue(tx *store.Tx, d store.Due) error {
 		return a.expireDecision(tx, d.ID)
 	case store.DueWorker:
 		return a.lookForWorker(tx, d.ID)
+	case store.DueSilence:
+		return a.listen(tx, d.ID)
 	case store.DueTimer:
 		id, key := d.TimerOf()
 		return a.fireTimer(tx, id, key)

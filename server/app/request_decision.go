@@ -132,6 +132,9 @@ func (a *App) requestDecision(tx *store.Tx, p policy.Principal, c RequestDecisio
 	if s.Phase != task.Running || s.Lease.ID != lease {
 		return d, task.ErrLeaseLost
 	}
+	if s, err = speak(tx, s, lease); err != nil {
+		return d, err
+	}
 	link, err := tx.Link(s.Agent)
 	if err != nil {
 		return d, err

@@ -15,11 +15,15 @@ type Held struct {
 }
 
 // work runs fn on a task for the worker that calls, in one transaction. Which
-// lease is good is judged by the life cycle. It refuses while every agent of
+// lease is good is judged by the life cycle. What a worker says ends its silence. It refuses while every agent of
 // the account is stopped.
 func (a *App) work(ctx context.Context, p policy.Principal, h Held, fn func(tx *store.Tx, s task.State, lease string) error) error {
 	return a.workStopped(ctx, p, h, func(tx *store.Tx, s task.State, lease string) error {
 		if err := mayAct(tx.Read, p); err != nil {
+			return err
+		}
+		s, err := speak(tx, s, lease)
+		if err != nil {
 			return err
 		}
 		return fn(tx, s, lease)

@@ -23,6 +23,9 @@ type Limits struct {
 	// are told, NoWorkerAsk before the person is asked, and NoWorkerAgain before
 	// one who chose to wait is asked anew.
 	NoWorkerShow, NoWorkerAsk, NoWorkerAgain time.Duration
+	// SilenceDefault is how long a worker may say nothing where its task names
+	// no span.
+	SilenceDefault time.Duration
 
 	LeaseDefault, LeaseMin, LeaseMax time.Duration
 	MaxAttemptsDefault               int
@@ -72,7 +75,7 @@ func DefaultLimits() Limits {
 	return Limits{
 		OpenTasks: 1000, OpenDecisions: 200, OpenDecisionsPerTask: 20, TimersPerTask: 100, OpenEffectsPerTask: 100,
 		Agents: 100, Installations: 20, AddressesPerDevice: 4, PairingOffers: 3, KeysPerAgent: 2,
-		NoWorkerShow: 2 * time.Minute, NoWorkerAsk: time.Hour, NoWorkerAgain: 24 * time.Hour,
+		NoWorkerShow: 2 * time.Minute, NoWorkerAsk: time.Hour, NoWorkerAgain: 24 * time.Hour, SilenceDefault: 30 * time.Minute,
 		LeaseDefault: 30 * time.Second, LeaseMin: time.Second, LeaseMax: 300 * time.Second,
 		MaxAttemptsDefault: 5,
 		ClaimLife:          30 * time.Minute, OfferLife: 2 * time.Minute, UnlockOfferLife: 2 * time.Minute,

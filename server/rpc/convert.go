@@ -48,6 +48,14 @@ func waitIn(d *durationpb.Duration) time.Duration {
 	return max(d.AsDuration(), 0)
 }
 
+// spanOut leaves no span out.
+func spanOut(d time.Duration) *durationpb.Duration {
+	if d == 0 {
+		return nil
+	}
+	return durationpb.New(d)
+}
+
 // digestIn reads an optional digest; absent is zero.
 func digestIn(field string, b []byte) (decision.Digest, error) {
 	var d decision.Digest

@@ -19,6 +19,7 @@ func taskOut(s task.State) *v1.Task {
 		CreateTime: timeOut(s.CreateTime), EndTime: timeOut(s.EndTime), LeaseExpireTime: timeOut(s.Lease.Until),
 		Review: s.Review, ReviewDecisionId: s.Offer, ResultVersion: s.OfferVersion,
 		Deadline: timeOut(s.Deadline), RetryTime: timeOut(s.RetryTime()), WaitingFor: waitingForOut(s.NoWorker.Since, s.NoWorker.For),
+		SilenceAfter: spanOut(s.SilenceAfter),
 	}
 }
 

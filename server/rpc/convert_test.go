@@ -49,6 +49,7 @@ func TestEnumsAgree(t *testing.T) {
 		v1.SignalKind(task.DecisionClosed): "DECISION_CLOSED", v1.SignalKind(task.Message): "MESSAGE",
 		v1.SignalKind(task.HoldLifted): "HOLD_LIFTED", v1.SignalKind(task.WaitTimeout): "WAIT_TIMEOUT",
 		v1.SignalKind(task.ApprovalRevoked): "APPROVAL_REVOKED", v1.SignalKind(task.ResultSentBack): "RESULT_SENT_BACK",
+		v1.SignalKind(task.Silence):            "SILENCE",
 		v1.DecisionKind(decision.ReviewResult): "REVIEW_RESULT",
 		v1.TextRule(decision.TextNone):         "NONE", v1.TextRule(decision.TextRequired): "REQUIRED",
 		v1.DecisionJoin(decision.PerItem): "PER_ITEM", v1.DecisionJoin(decision.AllItems): "ALL_ITEMS",

@@ -21,6 +21,7 @@ func (s taskService) CreateTask(ctx context.Context, r *v1.CreateTaskRequest) (*
 	c := app.CreateTask{
 		Key: r.GetIdempotencyKey(), Account: r.GetAccountId(), Agent: r.GetAgentId(), Thread: r.GetThreadId(), Title: r.GetTitle(),
 		Input: r.GetInput(), Labels: r.GetLabels(), MaxAttempts: int(r.GetMaxAttempts()), NoMessages: r.GetNoMessages(), Review: r.GetReview(), Deadline: deadline,
+		SilenceAfter: waitIn(r.GetSilenceAfter()),
 	}
 	if r.GetClaim() != nil {
 		claim := claimOptionsIn(r.GetClaim())

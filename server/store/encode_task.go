@@ -27,6 +27,7 @@ func packTask(s task.State) *storagev1.Task {
 		Review: s.Review, Offer: s.Offer, OfferVersion: s.OfferVersion,
 		Deadline: micros(s.Deadline), Expiring: s.Expiring,
 		ReadyTime: micros(s.ReadyTime), LookTime: micros(s.LookTime),
+		SilenceAfter: s.SilenceAfter.Microseconds(), SpokeTime: micros(s.SpokeTime), SilenceLook: micros(s.SilenceLook), Hush: uint32(s.Hush),
 	}
 	if w := s.NoWorker; w != (task.NoWorker{}) {
 		m.NoWorker = &storagev1.NoWorker{Since: micros(w.Since), Wanted: w.For, AskTime: micros(w.AskTime), Card: w.Card}
@@ -60,6 +61,8 @@ func unpackTask(m *storagev1.Task, r *reading) task.State {
 		Review: m.GetReview(), Offer: m.GetOffer(), OfferVersion: m.GetOfferVersion(),
 		Deadline: moment(m.GetDeadline()), Expiring: m.GetExpiring(),
 		ReadyTime: moment(m.GetReadyTime()), LookTime: moment(m.GetLookTime()),
+		SilenceAfter: span(r, "silence_after", m.GetSilenceAfter()), SpokeTime: moment(m.GetSpokeTime()),
+		SilenceLook: moment(m.GetSilenceLook()), Hush: number[task.Hush](r, "hush", m.GetHush()),
 	}
 	if m := m.GetNoWorker(); m != nil {
 		s.NoWorker = task.NoWorker{Since: moment(m.GetSince()), For: m.GetWanted(), AskTime: moment(m.GetAskTime()), Card: m.GetCard()}

@@ -80,7 +80,7 @@ func everything(tx *store.Tx, account string, now time.Time) error {
 	return errors.Join(
 		err, err1,
 		tx.PutAccountRow(store.AccountRow{Key: account}),
-		tx.PutTask(task.State{ID: "tsk", Thread: "thr", Agent: "agt", Phase: task.Running, Hold: task.Hold{Kind: task.HoldNone}, Lease: task.Lease{ID: "lease", ClaimID: "claim", Until: now.Add(time.Minute)}}, true),
+		tx.PutTask(task.State{ID: "tsk", Thread: "thr", Agent: "agt", Phase: task.Running, Hold: task.Hold{Kind: task.HoldNone}, Lease: task.Lease{ID: "lease", ClaimID: "claim", Until: now.Add(time.Minute)}, SilenceLook: now.Add(30 * time.Minute)}, true),
 		tx.PutTask(task.State{ID: "tsk2", Thread: "thr", Agent: "agt", Phase: task.Ready, Hold: task.Hold{Kind: task.HoldNone}, LookTime: now.Add(2 * time.Minute)}, true),
 		tx.PutTask(task.State{ID: "tsk3", Thread: "thr", Agent: "agt", Phase: task.Waiting, Wait: task.Wait{Until: now.Add(time.Minute)}}, true),
 		tx.PutThread(thread.State{ID: "thr", NotableHead: 1}, true),

@@ -19,6 +19,7 @@ const (
 	DueDeadline DueKind = "deadline" // a task is no longer wanted
 	DueDecision DueKind = "decision" // a question or a grant ends
 	DueWorker   DueKind = "worker"   // is a worker there for a claimable task?
+	DueSilence  DueKind = "silence"  // has the worker said something?
 	DueTimer    DueKind = "timer"    // a timer fires; the id is the task's and the key
 )
 

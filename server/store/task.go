@@ -78,6 +78,9 @@ func (t *Tx) PutTask(s task.State, show bool) error {
 	if err := t.setDue(DueWorker, s.ID, s.NextLook()); err != nil {
 		return err
 	}
+	if err := t.setDue(DueSilence, s.ID, s.NextSilence()); err != nil {
+		return err
+	}
 	if err := t.setReady(s); err != nil {
 		return err
 	}

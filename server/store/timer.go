@@ -55,7 +55,7 @@ func (t *Tx) DeleteTimer(id, key string) error {
 // Repoint writes the pointers of a task and its timers anew, for one that lost
 // them: what is there already stays where it is.
 func (t *Tx) Repoint(s task.State) error {
-	for _, kind := range []DueKind{DueLease, DueWait, DueDeadline, DueWorker} {
+	for _, kind := range []DueKind{DueLease, DueWait, DueDeadline, DueWorker, DueSilence} {
 		if err := t.dropPointer(tabDue, accountKey(t.account, string(kind), s.ID), tabPointDue); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ func Apply(s State, e Event) State {
 	switch e := e.(type) {
 	case Claimed:
 		s.Phase, s.Lease, s.Wait = Running, e.Lease, Wait{}
+		s.SilenceLook = time.Time{}
 	case LeaseExtended:
 		s.Lease.Until = e.Until
 	case CheckpointSaved:
@@ -28,6 +29,10 @@ func Apply(s State, e Event) State {
 		s.Phase, s.Wait = Ready, Wait{}
 	case Looked:
 		s.NoWorker, s.LookTime = e.NoWorker, e.Next
+	case Spoke:
+		s = spoke(s, e.Time)
+	case Hushed:
+		s.Hush, s.SilenceLook = e.Hush, e.Next
 	case Held:
 		s.Hold, s.Below, s.Expiring = e.Hold, e.Below, e.Expiring
 	case Offered:

@@ -26,6 +26,11 @@ type Ack struct {
 	Lease string
 }
 
+// Speak notes that the worker has said something.
+type Speak struct {
+	Lease string
+}
+
 // UpdateProgress replaces the progress line.
 type UpdateProgress struct {
 	Lease    string
@@ -116,6 +121,12 @@ type Look struct {
 	Patience Patience
 }
 
+// Listen follows the time at which a worker should have said something.
+type Listen struct {
+	// Started is when the server began to hear anybody.
+	Started time.Time
+}
+
 // KeepWaiting answers that question: the person is not asked anew before Again
 // has passed.
 type KeepWaiting struct {
@@ -143,6 +154,8 @@ func (Claim) command()          {}
 func (Heartbeat) command()      {}
 func (SaveCheckpoint) command() {}
 func (Ack) command()            {}
+func (Speak) command()          {}
+func (Listen) command()         {}
 func (UpdateProgress) command() {}
 func (Yield) command()          {}
 func (Release) command()        {}
@@ -200,6 +213,15 @@ type Looked struct {
 	Next     time.Time
 }
 
+// Spoke: the worker said something.
+type Spoke struct{ Time time.Time }
+
+// Hushed: this is what its silence has led to, looked at again at Next.
+type Hushed struct {
+	Hush Hush
+	Next time.Time
+}
+
 // Held: this hold lies on the task now, HoldNone for none, and that one beneath
 // it.
 type Held struct {
@@ -240,6 +262,8 @@ func (LeaseLost) event()       {}
 func (Slept) event()           {}
 func (Readied) event()         {}
 func (Looked) event()          {}
+func (Spoke) event()           {}
+func (Hushed) event()          {}
 func (Held) event()            {}
 func (Offered) event()         {}
 func (SentBack) event()        {}

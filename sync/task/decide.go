@@ -47,6 +47,8 @@ func Decide(s State, c Command, now time.Time) ([]Event, error) {
 		return decideOverdue(s, now), nil
 	case Look:
 		return decideLook(s, c, now), nil
+	case Listen:
+		return decideListen(s, c, now), nil
 	case KeepWaiting:
 		return decideKeepWaiting(s, c, now), nil
 	case Cancel:
@@ -73,6 +75,7 @@ func Create(s State, lease Lease, now time.Time) State {
 	s.CreateTime, s.HeaderTime = now, now
 	if lease.ID != "" {
 		s.Phase, s.Lease = Running, lease
+		s = spoke(s, now)
 	}
 	return s
 }
@@ -86,7 +89,7 @@ func decideClaim(s State, c Claim, now time.Time) ([]Event, error) {
 	if !s.Claimable() {
 		return nil, ErrNotClaimable
 	}
-	return []Event{Claimed{Lease: c.Lease}}, nil
+	return []Event{Claimed{Lease: c.Lease}, Spoke{Time: now}}, nil
 }
 
 func decideStop(s State, c Stop, now time.Time) []Event {
@@ -165,6 +168,8 @@ func decideUnderLease(s State, c Command, now time.Time) ([]Event, error) {
 		return []Event{CheckpointSaved{Version: s.Checkpoint + 1}}, nil
 	case Ack:
 		return []Event{Acked{}}, nil
+	case Speak:
+		return decideSpeak(s, now), nil
 	case UpdateProgress:
 		return []Event{ProgressUpdated{Progress: c.Progress}}, nil
 	case Yield:
@@ -273,6 +278,8 @@ func leaseOf(c Command) string {
 	case SaveCheckpoint:
 		return c.Lease
 	case Ack:
+		return c.Lease
+	case Speak:
 		return c.Lease
 	case UpdateProgress:
 		return c.Lease

@@ -54,7 +54,11 @@
 // the person is asked after a longer one; see [Patience]. Being claimed, held or
 // ended ends that.
 //
-// Heartbeat etc. are Heartbeat, SaveCheckpoint, Ack and UpdateProgress. Wake does
+// A worker that holds the task and says nothing is reminded after SilenceAfter,
+// and after as long again the timeline says so, once for each silence ([Listen]).
+// A heartbeat is no word; any other command under the lease is ([Speak]).
+//
+// Heartbeat etc. are Heartbeat, SaveCheckpoint, Ack, Speak and UpdateProgress. Wake does
 // something only if the set is satisfied or the signal wakes by itself. A held
 // task is not claimed: a new Claim is refused under every hold but NONE, while
 // the one that holds the task may be repeated.

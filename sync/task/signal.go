@@ -20,6 +20,8 @@ const (
 	EffectUncertain SignalKind = 8
 	// TimerFired: Timer names it, Data is what it was set with.
 	TimerFired SignalKind = 9
+	// Silence reminds a worker that it has said nothing for a while.
+	Silence SignalKind = 11
 )
 
 // Signal is something a task must be told. It is stored in the transaction of
@@ -48,6 +50,9 @@ func Waking(s Signal, w Wait) bool {
 	case TimerFired:
 		// A timer that the set names ends the sleep through the set, and one that
 		// it does not name was not waited for.
+		return false
+	case Silence:
+		// Who sleeps has said so.
 		return false
 	case WaitTimeout:
 		// The until of a set is read from the set: a timeout that was stored for

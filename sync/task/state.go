@@ -225,6 +225,13 @@ type State struct {
 	ReadyTime, LookTime time.Time
 	NoWorker            NoWorker
 
+	// SilenceAfter is how long the worker that holds the task may say nothing;
+	// zero where nobody listens. SpokeTime is when it last said something,
+	// SilenceLook when that is looked at next, zero where it is not.
+	SilenceAfter           time.Duration
+	SpokeTime, SilenceLook time.Time
+	Hush                   Hush
+
 	// Deadline is when the task is no longer wanted; zero where there is none.
 	// Expiring: it has passed, and the worker that holds the task was told.
 	Deadline time.Time

@@ -73,6 +73,10 @@ func waitsFor(s *task.State) {
 	s.NoWorker = task.NoWorker{Since: now.Add(-time.Hour), For: "os=linux", Card: "d8", AskTime: now}
 }
 
+func heard(s *task.State) {
+	s.SilenceAfter, s.SpokeTime, s.SilenceLook = time.Minute, now.Add(-time.Minute), now
+}
+
 func late(s *task.State) { s.Deadline = now }
 
 func expiring(s *task.State) {
@@ -131,6 +135,12 @@ func rows() []row {
 		{"", "other lease", task.SaveCheckpoint{Lease: other, Expected: 4}, nil, lost},
 		{"Heartbeat etc.", "ack", task.Ack{Lease: held}, nil, kept},
 		{"", "other lease", task.Ack{Lease: other}, nil, lost},
+		{"", "speak", task.Speak{Lease: held}, heard, kept},
+		{"", "speak where nobody listens", task.Speak{Lease: held}, nil, [4]string{"lost", "-", "lost", "lost"}},
+		{"", "other lease", task.Speak{Lease: other}, heard, lost},
+		{"", "silence", task.Listen{}, heard, [4]string{"-", "RUNNING", "-", "-"}},
+		{"", "listened too early", task.Listen{}, func(s *task.State) { heard(s); s.SilenceLook = now.Add(1) }, nothing},
+		{"", "where nobody listens", task.Listen{}, nil, nothing},
 		{"Heartbeat etc.", "progress", task.UpdateProgress{Lease: held, Progress: task.Progress{Text: "half"}}, nil, kept},
 		{"", "other lease", task.UpdateProgress{Lease: other}, nil, lost},
 		{"Yield", "to sleep", task.Yield{Lease: held, Wait: wait}, nil, back("WAITING")},

@@ -64,6 +64,7 @@ func TestWaking(t *testing.T) {
 		{task.Signal{Kind: task.DecisionClosed, Decision: "another"}, true},
 		{task.Signal{Kind: task.ResultSentBack}, true},
 		{task.Signal{Kind: task.TimerFired, Timer: "t"}, false},
+		{task.Signal{Kind: task.Silence}, false},
 		{task.Signal{Kind: task.WaitTimeout}, false},
 		{task.Signal{}, false},
 	} {

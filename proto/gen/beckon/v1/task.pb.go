@@ -237,21 +237,26 @@ const (
 	// A timer fired; timer names it, data is what it was set with. It wakes a
 	// task that waits for it, and is kept for one that does not.
 	SignalKind_SIGNAL_KIND_TIMER_FIRED SignalKind = 9
+	// The worker holds the task and has said nothing for silence_after: no
+	// progress, item, checkpoint, acknowledgement or question. Say something, or
+	// yield; else the timeline tells the person. It wakes nobody.
+	SignalKind_SIGNAL_KIND_SILENCE SignalKind = 11
 )
 
 // Enum value maps for SignalKind.
 var (
 	SignalKind_name = map[int32]string{
-		0: "SIGNAL_KIND_UNSPECIFIED",
-		1: "SIGNAL_KIND_DECISION_CLOSED",
-		2: "SIGNAL_KIND_MESSAGE",
-		3: "SIGNAL_KIND_HOLD_LIFTED",
-		4: "SIGNAL_KIND_WAIT_TIMEOUT",
-		5: "SIGNAL_KIND_APPROVAL_REVOKED",
-		6: "SIGNAL_KIND_RESULT_SENT_BACK",
-		7: "SIGNAL_KIND_EFFECT_SETTLED",
-		8: "SIGNAL_KIND_EFFECT_UNCERTAIN",
-		9: "SIGNAL_KIND_TIMER_FIRED",
+		0:  "SIGNAL_KIND_UNSPECIFIED",
+		1:  "SIGNAL_KIND_DECISION_CLOSED",
+		2:  "SIGNAL_KIND_MESSAGE",
+		3:  "SIGNAL_KIND_HOLD_LIFTED",
+		4:  "SIGNAL_KIND_WAIT_TIMEOUT",
+		5:  "SIGNAL_KIND_APPROVAL_REVOKED",
+		6:  "SIGNAL_KIND_RESULT_SENT_BACK",
+		7:  "SIGNAL_KIND_EFFECT_SETTLED",
+		8:  "SIGNAL_KIND_EFFECT_UNCERTAIN",
+		9:  "SIGNAL_KIND_TIMER_FIRED",
+		11: "SIGNAL_KIND_SILENCE",
 	}
 	SignalKind_value = map[string]int32{
 		"SIGNAL_KIND_UNSPECIFIED":      0,
@@ -264,6 +269,7 @@ var (
 		"SIGNAL_KIND_EFFECT_SETTLED":   7,
 		"SIGNAL_KIND_EFFECT_UNCERTAIN": 8,
 		"SIGNAL_KIND_TIMER_FIRED":      9,
+		"SIGNAL_KIND_SILENCE":          11,
 	}
 )
 
@@ -765,7 +771,9 @@ type Task struct {
 	RetryTime *timestamppb.Timestamp `protobuf:"bytes,23,opt,name=retry_time,json=retryTime,proto3" json:"retry_time,omitempty"`
 	// What it waits for while it is READY and no worker is there that may have
 	// it; absent otherwise, and for the first two minutes.
-	WaitingFor    *WaitingFor `protobuf:"bytes,24,opt,name=waiting_for,json=waitingFor,proto3" json:"waiting_for,omitempty"`
+	WaitingFor *WaitingFor `protobuf:"bytes,24,opt,name=waiting_for,json=waitingFor,proto3" json:"waiting_for,omitempty"`
+	// How long its worker may say nothing before it is reminded.
+	SilenceAfter  *durationpb.Duration `protobuf:"bytes,25,opt,name=silence_after,json=silenceAfter,proto3" json:"silence_after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -964,6 +972,13 @@ func (x *Task) GetRetryTime() *timestamppb.Timestamp {
 func (x *Task) GetWaitingFor() *WaitingFor {
 	if x != nil {
 		return x.WaitingFor
+	}
+	return nil
+}
+
+func (x *Task) GetSilenceAfter() *durationpb.Duration {
+	if x != nil {
+		return x.SilenceAfter
 	}
 	return nil
 }
@@ -1481,7 +1496,11 @@ type CreateTaskRequest struct {
 	// When the task is no longer wanted; absent means never. It is EXPIRED then:
 	// at once without a lease, else at the worker's next yield, release or lease
 	// end, as with a stop; a result that comes before keeps its truth.
-	Deadline      *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	Deadline *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	// How long a worker that holds the task may say nothing before it gets a
+	// SILENCE signal; after as long again the timeline says so. 1 minute to 7
+	// days; default 30 minutes.
+	SilenceAfter  *durationpb.Duration `protobuf:"bytes,13,opt,name=silence_after,json=silenceAfter,proto3" json:"silence_after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1596,6 +1615,13 @@ func (x *CreateTaskRequest) GetReview() bool {
 func (x *CreateTaskRequest) GetDeadline() *timestamppb.Timestamp {
 	if x != nil {
 		return x.Deadline
+	}
+	return nil
+}
+
+func (x *CreateTaskRequest) GetSilenceAfter() *durationpb.Duration {
+	if x != nil {
+		return x.SilenceAfter
 	}
 	return nil
 }
@@ -3209,7 +3235,7 @@ const file_beckon_v1_task_proto_rawDesc = "" +
 	"\apercent\x18\x02 \x01(\rB\a\xbaH\x04*\x02\x18dH\x00R\apercent\x88\x01\x01\x12.\n" +
 	"\x04time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x04timeB\n" +
 	"\n" +
-	"\b_percent\"\xb7\b\n" +
+	"\b_percent\"\xf7\b\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x19\n" +
@@ -3238,7 +3264,8 @@ const file_beckon_v1_task_proto_rawDesc = "" +
 	"\n" +
 	"retry_time\x18\x17 \x01(\v2\x1a.google.protobuf.TimestampR\tretryTime\x126\n" +
 	"\vwaiting_for\x18\x18 \x01(\v2\x15.beckon.v1.WaitingForR\n" +
-	"waitingFor\x1a9\n" +
+	"waitingFor\x12>\n" +
+	"\rsilence_after\x18\x19 \x01(\v2\x19.google.protobuf.DurationR\fsilenceAfter\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"R\n" +
@@ -3281,7 +3308,7 @@ const file_beckon_v1_task_proto_rawDesc = "" +
 	"\fmore_signals\x18\x06 \x01(\bR\vmoreSignals\"\x87\x01\n" +
 	"\fClaimOptions\x12$\n" +
 	"\bclaim_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\b\x18@R\aclaimId\x12Q\n" +
-	"\x0elease_duration\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x03\b\xac\x022\x02\b\x01R\rleaseDuration\"\xe0\x04\n" +
+	"\x0elease_duration\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x03\b\xac\x022\x02\b\x01R\rleaseDuration\"\xb2\x05\n" +
 	"\x11CreateTaskRequest\x123\n" +
 	"\x0fidempotency_key\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x01R\x0eidempotencyKey\x12&\n" +
@@ -3298,7 +3325,9 @@ const file_beckon_v1_task_proto_rawDesc = "" +
 	" \x01(\bR\n" +
 	"noMessages\x12\x16\n" +
 	"\x06review\x18\v \x01(\bR\x06review\x126\n" +
-	"\bdeadline\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x1a9\n" +
+	"\bdeadline\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x12P\n" +
+	"\rsilence_after\x18\r \x01(\v2\x19.google.protobuf.DurationB\x10\xbaH\r\xaa\x01\n" +
+	"\"\x04\b\x80\xf5$2\x02\b<R\fsilenceAfter\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"a\n" +
@@ -3422,7 +3451,7 @@ const file_beckon_v1_task_proto_rawDesc = "" +
 	"\bWaitMode\x12\x19\n" +
 	"\x15WAIT_MODE_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rWAIT_MODE_ANY\x10\x01\x12\x11\n" +
-	"\rWAIT_MODE_ALL\x10\x02*\xc1\x02\n" +
+	"\rWAIT_MODE_ALL\x10\x02*\xda\x02\n" +
 	"\n" +
 	"SignalKind\x12\x1b\n" +
 	"\x17SIGNAL_KIND_UNSPECIFIED\x10\x00\x12\x1f\n" +
@@ -3434,7 +3463,8 @@ const file_beckon_v1_task_proto_rawDesc = "" +
 	"\x1cSIGNAL_KIND_RESULT_SENT_BACK\x10\x06\x12\x1e\n" +
 	"\x1aSIGNAL_KIND_EFFECT_SETTLED\x10\a\x12 \n" +
 	"\x1cSIGNAL_KIND_EFFECT_UNCERTAIN\x10\b\x12\x1b\n" +
-	"\x17SIGNAL_KIND_TIMER_FIRED\x10\t*\x83\x01\n" +
+	"\x17SIGNAL_KIND_TIMER_FIRED\x10\t\x12\x17\n" +
+	"\x13SIGNAL_KIND_SILENCE\x10\v*\x83\x01\n" +
 	"\vStopOutcome\x12\x1c\n" +
 	"\x18STOP_OUTCOME_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14STOP_OUTCOME_STOPPED\x10\x01\x12\x19\n" +
@@ -3523,8 +3553,8 @@ var file_beckon_v1_task_proto_goTypes = []any{
 	nil,                            // 46: beckon.v1.CreateTaskRequest.LabelsEntry
 	nil,                            // 47: beckon.v1.ClaimTaskRequest.LabelsEntry
 	(*timestamppb.Timestamp)(nil),  // 48: google.protobuf.Timestamp
-	(*Decision)(nil),               // 49: beckon.v1.Decision
-	(*durationpb.Duration)(nil),    // 50: google.protobuf.Duration
+	(*durationpb.Duration)(nil),    // 49: google.protobuf.Duration
+	(*Decision)(nil),               // 50: beckon.v1.Decision
 }
 var file_beckon_v1_task_proto_depIdxs = []int32{
 	1,  // 0: beckon.v1.Hold.kind:type_name -> beckon.v1.HoldKind
@@ -3545,79 +3575,81 @@ var file_beckon_v1_task_proto_depIdxs = []int32{
 	48, // 15: beckon.v1.Task.deadline:type_name -> google.protobuf.Timestamp
 	48, // 16: beckon.v1.Task.retry_time:type_name -> google.protobuf.Timestamp
 	11, // 17: beckon.v1.Task.waiting_for:type_name -> beckon.v1.WaitingFor
-	48, // 18: beckon.v1.WaitingFor.since:type_name -> google.protobuf.Timestamp
-	48, // 19: beckon.v1.Checkpoint.create_time:type_name -> google.protobuf.Timestamp
-	3,  // 20: beckon.v1.Signal.kind:type_name -> beckon.v1.SignalKind
-	49, // 21: beckon.v1.Signal.decision:type_name -> beckon.v1.Decision
-	48, // 22: beckon.v1.Signal.create_time:type_name -> google.protobuf.Timestamp
-	10, // 23: beckon.v1.Claim.task:type_name -> beckon.v1.Task
-	48, // 24: beckon.v1.Claim.lease_expire_time:type_name -> google.protobuf.Timestamp
-	12, // 25: beckon.v1.Claim.checkpoint:type_name -> beckon.v1.Checkpoint
-	14, // 26: beckon.v1.Claim.signals:type_name -> beckon.v1.Signal
-	50, // 27: beckon.v1.ClaimOptions.lease_duration:type_name -> google.protobuf.Duration
-	46, // 28: beckon.v1.CreateTaskRequest.labels:type_name -> beckon.v1.CreateTaskRequest.LabelsEntry
-	16, // 29: beckon.v1.CreateTaskRequest.claim:type_name -> beckon.v1.ClaimOptions
-	48, // 30: beckon.v1.CreateTaskRequest.deadline:type_name -> google.protobuf.Timestamp
-	10, // 31: beckon.v1.CreateTaskResponse.task:type_name -> beckon.v1.Task
-	15, // 32: beckon.v1.CreateTaskResponse.claim:type_name -> beckon.v1.Claim
-	16, // 33: beckon.v1.ClaimTaskRequest.claim:type_name -> beckon.v1.ClaimOptions
-	47, // 34: beckon.v1.ClaimTaskRequest.labels:type_name -> beckon.v1.ClaimTaskRequest.LabelsEntry
-	50, // 35: beckon.v1.ClaimTaskRequest.wait:type_name -> google.protobuf.Duration
-	15, // 36: beckon.v1.ClaimTaskResponse.claim:type_name -> beckon.v1.Claim
-	50, // 37: beckon.v1.HeartbeatRequest.wait:type_name -> google.protobuf.Duration
-	1,  // 38: beckon.v1.HeartbeatRequest.known_hold:type_name -> beckon.v1.HoldKind
-	48, // 39: beckon.v1.HeartbeatResponse.lease_expire_time:type_name -> google.protobuf.Timestamp
-	5,  // 40: beckon.v1.HeartbeatResponse.hold:type_name -> beckon.v1.Hold
-	14, // 41: beckon.v1.HeartbeatResponse.signals:type_name -> beckon.v1.Signal
-	13, // 42: beckon.v1.SaveCheckpointRequest.checkpoint:type_name -> beckon.v1.CheckpointWrite
-	6,  // 43: beckon.v1.YieldTaskRequest.wait:type_name -> beckon.v1.WaitSet
-	13, // 44: beckon.v1.YieldTaskRequest.checkpoint:type_name -> beckon.v1.CheckpointWrite
-	0,  // 45: beckon.v1.YieldTaskResponse.phase:type_name -> beckon.v1.TaskPhase
-	0,  // 46: beckon.v1.ReleaseTaskResponse.phase:type_name -> beckon.v1.TaskPhase
-	9,  // 47: beckon.v1.UpdateProgressRequest.progress:type_name -> beckon.v1.Progress
-	8,  // 48: beckon.v1.CompleteTaskRequest.result:type_name -> beckon.v1.TaskResult
-	10, // 49: beckon.v1.CompleteTaskResponse.task:type_name -> beckon.v1.Task
-	7,  // 50: beckon.v1.FailTaskRequest.failure:type_name -> beckon.v1.TaskFailure
-	10, // 51: beckon.v1.FailTaskResponse.task:type_name -> beckon.v1.Task
-	10, // 52: beckon.v1.PauseTaskResponse.task:type_name -> beckon.v1.Task
-	10, // 53: beckon.v1.ResumeTaskResponse.task:type_name -> beckon.v1.Task
-	4,  // 54: beckon.v1.StopTaskResponse.outcome:type_name -> beckon.v1.StopOutcome
-	10, // 55: beckon.v1.StopTaskResponse.task:type_name -> beckon.v1.Task
-	10, // 56: beckon.v1.GetTaskResponse.task:type_name -> beckon.v1.Task
-	49, // 57: beckon.v1.GetTaskResponse.decisions:type_name -> beckon.v1.Decision
-	17, // 58: beckon.v1.TaskService.CreateTask:input_type -> beckon.v1.CreateTaskRequest
-	19, // 59: beckon.v1.TaskService.ClaimTask:input_type -> beckon.v1.ClaimTaskRequest
-	21, // 60: beckon.v1.TaskService.Heartbeat:input_type -> beckon.v1.HeartbeatRequest
-	23, // 61: beckon.v1.TaskService.SaveCheckpoint:input_type -> beckon.v1.SaveCheckpointRequest
-	25, // 62: beckon.v1.TaskService.YieldTask:input_type -> beckon.v1.YieldTaskRequest
-	27, // 63: beckon.v1.TaskService.ReleaseTask:input_type -> beckon.v1.ReleaseTaskRequest
-	29, // 64: beckon.v1.TaskService.AckSignals:input_type -> beckon.v1.AckSignalsRequest
-	31, // 65: beckon.v1.TaskService.UpdateProgress:input_type -> beckon.v1.UpdateProgressRequest
-	33, // 66: beckon.v1.TaskService.CompleteTask:input_type -> beckon.v1.CompleteTaskRequest
-	35, // 67: beckon.v1.TaskService.FailTask:input_type -> beckon.v1.FailTaskRequest
-	37, // 68: beckon.v1.TaskService.PauseTask:input_type -> beckon.v1.PauseTaskRequest
-	39, // 69: beckon.v1.TaskService.ResumeTask:input_type -> beckon.v1.ResumeTaskRequest
-	41, // 70: beckon.v1.TaskService.StopTask:input_type -> beckon.v1.StopTaskRequest
-	43, // 71: beckon.v1.TaskService.GetTask:input_type -> beckon.v1.GetTaskRequest
-	18, // 72: beckon.v1.TaskService.CreateTask:output_type -> beckon.v1.CreateTaskResponse
-	20, // 73: beckon.v1.TaskService.ClaimTask:output_type -> beckon.v1.ClaimTaskResponse
-	22, // 74: beckon.v1.TaskService.Heartbeat:output_type -> beckon.v1.HeartbeatResponse
-	24, // 75: beckon.v1.TaskService.SaveCheckpoint:output_type -> beckon.v1.SaveCheckpointResponse
-	26, // 76: beckon.v1.TaskService.YieldTask:output_type -> beckon.v1.YieldTaskResponse
-	28, // 77: beckon.v1.TaskService.ReleaseTask:output_type -> beckon.v1.ReleaseTaskResponse
-	30, // 78: beckon.v1.TaskService.AckSignals:output_type -> beckon.v1.AckSignalsResponse
-	32, // 79: beckon.v1.TaskService.UpdateProgress:output_type -> beckon.v1.UpdateProgressResponse
-	34, // 80: beckon.v1.TaskService.CompleteTask:output_type -> beckon.v1.CompleteTaskResponse
-	36, // 81: beckon.v1.TaskService.FailTask:output_type -> beckon.v1.FailTaskResponse
-	38, // 82: beckon.v1.TaskService.PauseTask:output_type -> beckon.v1.PauseTaskResponse
-	40, // 83: beckon.v1.TaskService.ResumeTask:output_type -> beckon.v1.ResumeTaskResponse
-	42, // 84: beckon.v1.TaskService.StopTask:output_type -> beckon.v1.StopTaskResponse
-	44, // 85: beckon.v1.TaskService.GetTask:output_type -> beckon.v1.GetTaskResponse
-	72, // [72:86] is the sub-list for method output_type
-	58, // [58:72] is the sub-list for method input_type
-	58, // [58:58] is the sub-list for extension type_name
-	58, // [58:58] is the sub-list for extension extendee
-	0,  // [0:58] is the sub-list for field type_name
+	49, // 18: beckon.v1.Task.silence_after:type_name -> google.protobuf.Duration
+	48, // 19: beckon.v1.WaitingFor.since:type_name -> google.protobuf.Timestamp
+	48, // 20: beckon.v1.Checkpoint.create_time:type_name -> google.protobuf.Timestamp
+	3,  // 21: beckon.v1.Signal.kind:type_name -> beckon.v1.SignalKind
+	50, // 22: beckon.v1.Signal.decision:type_name -> beckon.v1.Decision
+	48, // 23: beckon.v1.Signal.create_time:type_name -> google.protobuf.Timestamp
+	10, // 24: beckon.v1.Claim.task:type_name -> beckon.v1.Task
+	48, // 25: beckon.v1.Claim.lease_expire_time:type_name -> google.protobuf.Timestamp
+	12, // 26: beckon.v1.Claim.checkpoint:type_name -> beckon.v1.Checkpoint
+	14, // 27: beckon.v1.Claim.signals:type_name -> beckon.v1.Signal
+	49, // 28: beckon.v1.ClaimOptions.lease_duration:type_name -> google.protobuf.Duration
+	46, // 29: beckon.v1.CreateTaskRequest.labels:type_name -> beckon.v1.CreateTaskRequest.LabelsEntry
+	16, // 30: beckon.v1.CreateTaskRequest.claim:type_name -> beckon.v1.ClaimOptions
+	48, // 31: beckon.v1.CreateTaskRequest.deadline:type_name -> google.protobuf.Timestamp
+	49, // 32: beckon.v1.CreateTaskRequest.silence_after:type_name -> google.protobuf.Duration
+	10, // 33: beckon.v1.CreateTaskResponse.task:type_name -> beckon.v1.Task
+	15, // 34: beckon.v1.CreateTaskResponse.claim:type_name -> beckon.v1.Claim
+	16, // 35: beckon.v1.ClaimTaskRequest.claim:type_name -> beckon.v1.ClaimOptions
+	47, // 36: beckon.v1.ClaimTaskRequest.labels:type_name -> beckon.v1.ClaimTaskRequest.LabelsEntry
+	49, // 37: beckon.v1.ClaimTaskRequest.wait:type_name -> google.protobuf.Duration
+	15, // 38: beckon.v1.ClaimTaskResponse.claim:type_name -> beckon.v1.Claim
+	49, // 39: beckon.v1.HeartbeatRequest.wait:type_name -> google.protobuf.Duration
+	1,  // 40: beckon.v1.HeartbeatRequest.known_hold:type_name -> beckon.v1.HoldKind
+	48, // 41: beckon.v1.HeartbeatResponse.lease_expire_time:type_name -> google.protobuf.Timestamp
+	5,  // 42: beckon.v1.HeartbeatResponse.hold:type_name -> beckon.v1.Hold
+	14, // 43: beckon.v1.HeartbeatResponse.signals:type_name -> beckon.v1.Signal
+	13, // 44: beckon.v1.SaveCheckpointRequest.checkpoint:type_name -> beckon.v1.CheckpointWrite
+	6,  // 45: beckon.v1.YieldTaskRequest.wait:type_name -> beckon.v1.WaitSet
+	13, // 46: beckon.v1.YieldTaskRequest.checkpoint:type_name -> beckon.v1.CheckpointWrite
+	0,  // 47: beckon.v1.YieldTaskResponse.phase:type_name -> beckon.v1.TaskPhase
+	0,  // 48: beckon.v1.ReleaseTaskResponse.phase:type_name -> beckon.v1.TaskPhase
+	9,  // 49: beckon.v1.UpdateProgressRequest.progress:type_name -> beckon.v1.Progress
+	8,  // 50: beckon.v1.CompleteTaskRequest.result:type_name -> beckon.v1.TaskResult
+	10, // 51: beckon.v1.CompleteTaskResponse.task:type_name -> beckon.v1.Task
+	7,  // 52: beckon.v1.FailTaskRequest.failure:type_name -> beckon.v1.TaskFailure
+	10, // 53: beckon.v1.FailTaskResponse.task:type_name -> beckon.v1.Task
+	10, // 54: beckon.v1.PauseTaskResponse.task:type_name -> beckon.v1.Task
+	10, // 55: beckon.v1.ResumeTaskResponse.task:type_name -> beckon.v1.Task
+	4,  // 56: beckon.v1.StopTaskResponse.outcome:type_name -> beckon.v1.StopOutcome
+	10, // 57: beckon.v1.StopTaskResponse.task:type_name -> beckon.v1.Task
+	10, // 58: beckon.v1.GetTaskResponse.task:type_name -> beckon.v1.Task
+	50, // 59: beckon.v1.GetTaskResponse.decisions:type_name -> beckon.v1.Decision
+	17, // 60: beckon.v1.TaskService.CreateTask:input_type -> beckon.v1.CreateTaskRequest
+	19, // 61: beckon.v1.TaskService.ClaimTask:input_type -> beckon.v1.ClaimTaskRequest
+	21, // 62: beckon.v1.TaskService.Heartbeat:input_type -> beckon.v1.HeartbeatRequest
+	23, // 63: beckon.v1.TaskService.SaveCheckpoint:input_type -> beckon.v1.SaveCheckpointRequest
+	25, // 64: beckon.v1.TaskService.YieldTask:input_type -> beckon.v1.YieldTaskRequest
+	27, // 65: beckon.v1.TaskService.ReleaseTask:input_type -> beckon.v1.ReleaseTaskRequest
+	29, // 66: beckon.v1.TaskService.AckSignals:input_type -> beckon.v1.AckSignalsRequest
+	31, // 67: beckon.v1.TaskService.UpdateProgress:input_type -> beckon.v1.UpdateProgressRequest
+	33, // 68: beckon.v1.TaskService.CompleteTask:input_type -> beckon.v1.CompleteTaskRequest
+	35, // 69: beckon.v1.TaskService.FailTask:input_type -> beckon.v1.FailTaskRequest
+	37, // 70: beckon.v1.TaskService.PauseTask:input_type -> beckon.v1.PauseTaskRequest
+	39, // 71: beckon.v1.TaskService.ResumeTask:input_type -> beckon.v1.ResumeTaskRequest
+	41, // 72: beckon.v1.TaskService.StopTask:input_type -> beckon.v1.StopTaskRequest
+	43, // 73: beckon.v1.TaskService.GetTask:input_type -> beckon.v1.GetTaskRequest
+	18, // 74: beckon.v1.TaskService.CreateTask:output_type -> beckon.v1.CreateTaskResponse
+	20, // 75: beckon.v1.TaskService.ClaimTask:output_type -> beckon.v1.ClaimTaskResponse
+	22, // 76: beckon.v1.TaskService.Heartbeat:output_type -> beckon.v1.HeartbeatResponse
+	24, // 77: beckon.v1.TaskService.SaveCheckpoint:output_type -> beckon.v1.SaveCheckpointResponse
+	26, // 78: beckon.v1.TaskService.YieldTask:output_type -> beckon.v1.YieldTaskResponse
+	28, // 79: beckon.v1.TaskService.ReleaseTask:output_type -> beckon.v1.ReleaseTaskResponse
+	30, // 80: beckon.v1.TaskService.AckSignals:output_type -> beckon.v1.AckSignalsResponse
+	32, // 81: beckon.v1.TaskService.UpdateProgress:output_type -> beckon.v1.UpdateProgressResponse
+	34, // 82: beckon.v1.TaskService.CompleteTask:output_type -> beckon.v1.CompleteTaskResponse
+	36, // 83: beckon.v1.TaskService.FailTask:output_type -> beckon.v1.FailTaskResponse
+	38, // 84: beckon.v1.TaskService.PauseTask:output_type -> beckon.v1.PauseTaskResponse
+	40, // 85: beckon.v1.TaskService.ResumeTask:output_type -> beckon.v1.ResumeTaskResponse
+	42, // 86: beckon.v1.TaskService.StopTask:output_type -> beckon.v1.StopTaskResponse
+	44, // 87: beckon.v1.TaskService.GetTask:output_type -> beckon.v1.GetTaskResponse
+	74, // [74:88] is the sub-list for method output_type
+	60, // [60:74] is the sub-list for method input_type
+	60, // [60:60] is the sub-list for extension type_name
+	60, // [60:60] is the sub-list for extension extendee
+	0,  // [0:60] is the sub-list for field type_name
 }
 
 func init() { file_beckon_v1_task_proto_init() }

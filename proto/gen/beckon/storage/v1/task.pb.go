@@ -89,7 +89,15 @@ type Task struct {
 	// When the server looks next whether a worker is there for it.
 	LookTime int64 `protobuf:"varint,32,opt,name=look_time,json=lookTime,proto3" json:"look_time,omitempty"`
 	// What people are told while none is; absent where it is nothing.
-	NoWorker      *NoWorker `protobuf:"bytes,33,opt,name=no_worker,json=noWorker,proto3" json:"no_worker,omitempty"`
+	NoWorker *NoWorker `protobuf:"bytes,33,opt,name=no_worker,json=noWorker,proto3" json:"no_worker,omitempty"`
+	// How long its worker may say nothing.
+	SilenceAfter int64 `protobuf:"varint,34,opt,name=silence_after,json=silenceAfter,proto3" json:"silence_after,omitempty"`
+	// When it last said something.
+	SpokeTime int64 `protobuf:"varint,35,opt,name=spoke_time,json=spokeTime,proto3" json:"spoke_time,omitempty"`
+	// When the server looks next whether it has.
+	SilenceLook int64 `protobuf:"varint,36,opt,name=silence_look,json=silenceLook,proto3" json:"silence_look,omitempty"`
+	// What the silence has led to.
+	Hush          uint32 `protobuf:"varint,37,opt,name=hush,proto3" json:"hush,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -353,6 +361,34 @@ func (x *Task) GetNoWorker() *NoWorker {
 		return x.NoWorker
 	}
 	return nil
+}
+
+func (x *Task) GetSilenceAfter() int64 {
+	if x != nil {
+		return x.SilenceAfter
+	}
+	return 0
+}
+
+func (x *Task) GetSpokeTime() int64 {
+	if x != nil {
+		return x.SpokeTime
+	}
+	return 0
+}
+
+func (x *Task) GetSilenceLook() int64 {
+	if x != nil {
+		return x.SilenceLook
+	}
+	return 0
+}
+
+func (x *Task) GetHush() uint32 {
+	if x != nil {
+		return x.Hush
+	}
+	return 0
 }
 
 // NoWorker says that nobody is there to do a task.
@@ -1280,7 +1316,8 @@ var File_beckon_storage_v1_task_proto protoreflect.FileDescriptor
 
 const file_beckon_storage_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"\x1cbeckon/storage/v1/task.proto\x12\x11beckon.storage.v1\"\xc0\t\n" +
+	"\x1cbeckon/storage/v1/task.proto\x12\x11beckon.storage.v1\"\xbb\n" +
+	"\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06thread\x18\x02 \x01(\tR\x06thread\x12\x14\n" +
@@ -1321,7 +1358,12 @@ const file_beckon_storage_v1_task_proto_rawDesc = "" +
 	"\n" +
 	"ready_time\x18\x1f \x01(\x03R\treadyTime\x12\x1b\n" +
 	"\tlook_time\x18  \x01(\x03R\blookTime\x128\n" +
-	"\tno_worker\x18! \x01(\v2\x1b.beckon.storage.v1.NoWorkerR\bnoWorker\x1a9\n" +
+	"\tno_worker\x18! \x01(\v2\x1b.beckon.storage.v1.NoWorkerR\bnoWorker\x12#\n" +
+	"\rsilence_after\x18\" \x01(\x03R\fsilenceAfter\x12\x1d\n" +
+	"\n" +
+	"spoke_time\x18# \x01(\x03R\tspokeTime\x12!\n" +
+	"\fsilence_look\x18$ \x01(\x03R\vsilenceLook\x12\x12\n" +
+	"\x04hush\x18% \x01(\rR\x04hush\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"g\n" +
