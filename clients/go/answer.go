@@ -1,9 +1,11 @@
 package beckon
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	v1 "github.com/beckon-dev/beckon/proto/gen/beckon/v1"
@@ -17,7 +19,8 @@ var ErrNoOption = errors.New("beckon: the question has no such option")
 type Answer struct {
 	// Items has one entry per item of the decision; see [Choose].
 	Items []*v1.AnswerItem
-	// Evidence names what the person has opened in full.
+	// Evidence names what the person has opened in full; what need not be opened
+	// may be among it.
 	Evidence []proof.Digest
 	// Surface is where they answer.
 	Surface v1.Surface
@@ -103,7 +106,7 @@ func (p *Person) answerTuple(d *v1.Decision, a Answer) (proof.AnswerTuple, error
 		return tuple, proof.ErrDigest
 	}
 	copy(tuple.Asked[:], d.GetAskedDigest())
-	view, err := proof.ViewDigest(d.GetId(), tuple.Revision, a.Evidence)
+	view, err := proof.ViewDigest(d.GetId(), tuple.Revision, opened(d, a.Evidence))
 	if err != nil {
 		return tuple, err
 	}
@@ -116,6 +119,20 @@ func (p *Person) answerTuple(d *v1.Decision, a Answer) (proof.AnswerTuple, error
 	tuple.View = view
 	tuple.Answer, err = proof.AnswerDigest(items)
 	return tuple, err
+}
+
+// opened is what has to be opened and was: a view digest is over nothing else.
+func opened(d *v1.Decision, evidence []proof.Digest) []proof.Digest {
+	return slices.DeleteFunc(slices.Clone(evidence), func(digest proof.Digest) bool {
+		for _, it := range d.GetItems() {
+			for _, e := range it.GetEvidence() {
+				if e.GetMustView() && bytes.Equal(e.GetSha256(), digest[:]) {
+					return false
+				}
+			}
+		}
+		return true
+	})
 }
 
 // digested is an answer to one item as a proof covers it.

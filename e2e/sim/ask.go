@@ -18,7 +18,7 @@ func (w *world) requestDecision(h hand) {
 	a.stopTask = w.chance(5)
 	cmd := app.RequestDecision{
 		Held: h.named, Name: a.name, Kind: a.q.kind, Title: "May I?", Reason: "It says so.", Items: a.q.items(), Timeout: a.timeout,
-		OnExpiry: decision.TellAgent,
+		OnExpiry: decision.TellAgent, Calls: decision.Calls{Off: true},
 	}
 	if a.stopTask {
 		cmd.OnExpiry = decision.StopTask

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/beckon-dev/beckon/push"
@@ -22,6 +23,9 @@ type DecisionOpened struct {
 	push.Subject
 	// Deadline is zero where it has none.
 	Deadline time.Time
+	// Round counts the calls about one revision: a reminder is another call that
+	// takes the place of the one before.
+	Round uint32
 	// ByPolicy: policy settled it in the same step, so nobody is asked.
 	ByPolicy bool
 	// Grace is how long the alert waits on a device that shows the thread, as
@@ -61,6 +65,18 @@ type DecisionClosed struct {
 	push.Subject
 	// By is the installation that answered; empty where none did.
 	By string
+	// Round is that of the last call.
+	Round uint32
+}
+
+// DecisionSnoozed says that the person has put a question aside: it is off every
+// screen until it calls again.
+type DecisionSnoozed struct {
+	push.Subject
+	// By is the installation it was put aside on.
+	By string
+	// Round is the next call's.
+	Round uint32
 }
 
 // ResultRead says that a person has read how a task ended.
@@ -92,10 +108,11 @@ type TaskEnded struct {
 	Answered bool
 }
 
-func (DecisionOpened) change() {}
-func (DecisionClosed) change() {}
-func (ResultRead) change()     {}
-func (TaskEnded) change()      {}
+func (DecisionOpened) change()  {}
+func (DecisionClosed) change()  {}
+func (DecisionSnoozed) change() {}
+func (ResultRead) change()      {}
+func (TaskEnded) change()       {}
 
 // Account is whose devices are called.
 type Account struct {
@@ -128,10 +145,14 @@ func Plan(account Account, change Change, addresses []push.Address, now time.Tim
 		if c.ByPolicy || !expires.After(now) {
 			return Planned{}
 		}
-		p := call(account, push.DecisionRequired, c.Subject, addresses, now, expires)
+		p := call(account, push.DecisionRequired, c.Subject, round(c.Subject, c.Round), addresses, now, expires)
 		c.hold(p.Deliveries, addresses, now)
-		p.Handled = olderVersions(c.Subject)
+		if p.Handled = olderVersions(c.Subject); c.Round > 0 {
+			p.Handled = c.Key()
+		}
 		return p
+	case DecisionSnoozed:
+		return Planned{Handled: c.Key()}
 	case DecisionClosed:
 		return Planned{Handled: c.Key()}
 	case ResultRead:
@@ -142,7 +163,7 @@ func Plan(account Account, change Change, addresses []push.Address, now time.Tim
 			return Planned{}
 		}
 		c.Decision = ""
-		return call(account, push.ResultReady, c.Subject, addresses, now, now.Add(ResultTTL))
+		return call(account, push.ResultReady, c.Subject, c.Key(), addresses, now, now.Add(ResultTTL))
 	default:
 		return Planned{}
 	}
@@ -169,9 +190,18 @@ func olderVersions(s push.Subject) string {
 	return ""
 }
 
-func call(account Account, kind push.Kind, subject push.Subject, addresses []push.Address, now, expires time.Time) Planned {
+// round names one call about a subject: the first as the subject, each further
+// one by its number.
+func round(s push.Subject, n uint32) string {
+	if n == 0 {
+		return s.Key()
+	}
+	return s.Key() + "#" + strconv.FormatUint(uint64(n), 10)
+}
+
+func call(account Account, kind push.Kind, subject push.Subject, name string, addresses []push.Address, now, expires time.Time) Planned {
 	intent := push.Intent{
-		ID:        push.IntentID(account.Route, kind, subject.Key(), subject.Version),
+		ID:        push.IntentID(account.Route, kind, name, subject.Version),
 		Kind:      kind,
 		Subject:   subject,
 		CreatedAt: now,

@@ -19,7 +19,12 @@ const (
 	Handled  Closing = "handled"
 	TimedOut Closing = "timed_out"
 	Gone     Closing = "gone"
+	// Snoozed has not ended: it was put aside, and calls again.
+	Snoozed Closing = "snoozed"
 )
+
+// snoozeRound marks the taking back of what was put aside.
+const snoozeRound = 1 << 31
 
 // title is all that is left on the screen. It says nothing of the subject, so it
 // is fit for every level.
@@ -27,6 +32,8 @@ func (c Closing) title() string {
 	switch c {
 	case TimedOut:
 		return "Expired: nothing was run"
+	case Snoozed:
+		return "Put aside on another device"
 	case Gone:
 		return "No longer needed"
 	default:
@@ -44,9 +51,13 @@ const testTitle = "Beckon can reach this device"
 func Withdrawals(account Account, change Change, rows []push.Delivery, addresses []push.Address, now time.Time) []push.Delivery {
 	var subject push.Subject
 	var by string
+	var n uint32
 	switch c := change.(type) {
 	case DecisionClosed:
-		subject, by = c.Subject, c.By
+		subject, by, n = c.Subject, c.By, c.Round
+	case DecisionSnoozed:
+		// Named apart from the taking back at its end.
+		subject, by, n = c.Subject, c.By, c.Round|snoozeRound
 	case ResultRead:
 		subject, by = c.Subject, c.By
 		subject.Decision = ""
@@ -60,7 +71,7 @@ func Withdrawals(account Account, change Change, rows []push.Delivery, addresses
 		}
 	}
 	intent := push.Intent{
-		ID:   push.IntentID(account.Route, push.Withdraw, subject.Key(), subject.Version),
+		ID:   push.IntentID(account.Route, push.Withdraw, round(subject, n), subject.Version),
 		Kind: push.Withdraw, Subject: subject, CreatedAt: now, ExpiresAt: now.Add(WithdrawTTL),
 	}
 	var out []push.Delivery

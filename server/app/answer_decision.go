@@ -95,7 +95,11 @@ func (a *App) checkProof(ctx context.Context, p policy.Principal, account string
 	if err != nil {
 		return verifiedProof{}, err
 	}
-	view, err := proof.ViewDigest(d.ID, uint64(d.Revision), nil)
+	var evidence []proof.Digest
+	for _, digest := range d.MustView() {
+		evidence = append(evidence, proof.Digest(digest))
+	}
+	view, err := proof.ViewDigest(d.ID, uint64(d.Revision), evidence)
 	if err != nil {
 		return verifiedProof{}, err
 	}

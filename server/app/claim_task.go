@@ -258,12 +258,18 @@ func (a *App) signalViews(tx *store.Read, id string, above uint64) ([]SignalView
 func decisionSize(d decision.State) int {
 	n := 512 + len(d.Title) + len(d.Reason) + len(d.CloseReason)
 	for _, it := range d.Items {
-		n += 64 + len(it.Question) + len(it.Header) + 2*len(it.Schema) + 2*len(it.URL)
+		n += 64 + len(it.Question) + len(it.Header) + 2*len(it.Schema) + 2*len(it.URL) + 256*len(it.Evidence)
 		if it.Action != nil {
 			n += 2*(len(it.Action.ArgsJSON)+len(it.Action.TargetJSON)) + len(it.Action.ArgsSchema)
 		}
 		for _, o := range it.Options {
 			n += 16 + len(o.ID) + len(o.Label) + len(o.Prefill)
+		}
+	}
+	if o := d.Origin; o != nil {
+		n += 256 + len(o.Raw)
+		for k, v := range o.Correlation {
+			n += len(k) + len(v)
 		}
 	}
 	if d.Answer != nil {

@@ -74,8 +74,9 @@ func (a *App) close(tx *store.Tx, change plan.Change, subject string, addresses 
 // auditAlerts sums up, when its subject closes, what became of the calls to look
 // at it, device by device; the rows have the rest.
 func auditAlerts(tx *store.Tx, change plan.Change, subject string) error {
-	if _, revised := change.(plan.DecisionOpened); revised {
-		return nil
+	switch change.(type) {
+	case plan.DecisionOpened, plan.DecisionSnoozed:
+		return nil // which does not close it
 	}
 	rows, err := tx.DeliveriesAbout(subject)
 	if err != nil {

@@ -169,7 +169,8 @@ func (a *App) wakeWaiting(tx *store.Tx, id string) error {
 	return err
 }
 
-// expireDecision ends a question in silence, or grants nobody used.
+// expireDecision ends a question in silence, or grants nobody used, or calls the
+// person again.
 func (a *App) expireDecision(tx *store.Tx, id string) error {
 	d, err := tx.Decision(id)
 	if err != nil {
@@ -179,6 +180,9 @@ func (a *App) expireDecision(tx *store.Tx, id string) error {
 		return err
 	}
 	if d, err = a.stepDecision(tx, d, decision.ExpireGrants{}, actorServer); err != nil {
+		return err
+	}
+	if d, err = a.remindDecision(tx, d); err != nil {
 		return err
 	}
 	return tx.PutDecision(d)

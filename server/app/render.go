@@ -54,7 +54,7 @@ func (a *App) freshDecision(tx *store.Read, row push.Delivery, address outbox.Ad
 	if err != nil && !gone {
 		return err
 	}
-	subject := outbox.SubjectNow{Open: !gone && d.Status == decision.Pending, Version: d.Revision, Deadline: d.ExpireTime}
+	subject := outbox.SubjectNow{Open: !gone && d.Wanted(now), Version: d.Revision, Deadline: d.ExpireTime}
 	if off.Rule("R21") {
 		subject.Open, subject.Version = true, row.Version
 	}
@@ -184,7 +184,7 @@ func levelOf(l store.ContentLevel) push.Level {
 }
 
 func cardOf(d decision.State, agent, thread string) plan.Card {
-	card := plan.Card{Agent: agent, Thread: thread, Class: int(d.Class)}
+	card := plan.Card{Agent: agent, Thread: thread, Class: int(d.Class), MustView: len(d.MustView()) > 0}
 	questions := []string{d.Title}
 	for _, it := range d.Items {
 		if it.Question != "" && it.Question != d.Title {

@@ -15,7 +15,7 @@ import (
 // freshWithdrawal looks at what a withdrawal takes back, and at how its subject
 // ended.
 func (a *App) freshWithdrawal(tx *store.Read, row push.Delivery, address outbox.AddressNow, now time.Time, m *push.Message, f *outbox.Freshness) error {
-	closing, open, err := closingOf(tx, row.Subject)
+	closing, open, err := closingOf(tx, row.Subject, now)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (a *App) freshWithdrawal(tx *store.Read, row push.Delivery, address outbox.
 }
 
 // closingOf is how a subject ended, or that it has not.
-func closingOf(tx *store.Read, s push.Subject) (closing plan.Closing, open bool, err error) {
+func closingOf(tx *store.Read, s push.Subject, now time.Time) (closing plan.Closing, open bool, err error) {
 	if s.Decision == "" {
 		_, open, err := resultNow(tx, s)
 		return plan.Handled, open, err
@@ -53,8 +53,10 @@ func closingOf(tx *store.Read, s push.Subject) (closing plan.Closing, open bool,
 		return plan.Handled, false, nil
 	case d.Status == decision.Expired:
 		return plan.TimedOut, false, nil
+	case d.Status == decision.Pending:
+		return plan.Snoozed, d.Wanted(now), nil
 	default:
-		return plan.Gone, d.Status == decision.Pending, nil
+		return plan.Gone, false, nil
 	}
 }
 

@@ -29,6 +29,10 @@ type RequestDecision struct {
 	Supersedes string
 	// Join says how the answers to several items belong together.
 	Join decision.Join
+	// Calls says when the person is called again.
+	Calls decision.Calls
+	// Origin is the host it is asked for; nil where there is none.
+	Origin *decision.Origin
 }
 
 // RequestDecision asks, or finds what was asked before: the same name and
@@ -64,11 +68,17 @@ func prepare(c RequestDecision, now time.Time) (decision.State, error) {
 	d := decision.State{
 		Task: c.Task, Key: c.Name, Kind: c.Kind, Title: c.Title, Reason: c.Reason,
 		Items: c.Items, OnExpiry: c.OnExpiry, Join: c.Join,
+		Origin: c.Origin,
 	}
 	if c.Timeout > 0 {
 		d.ExpireTime = now.Add(c.Timeout)
 	}
-	d, err := decision.Ask(d, now)
+	if d.Origin != nil {
+		o := *d.Origin
+		o.RawDigest = decision.Digest(proof.Sum(o.Raw))
+		d.Origin = &o
+	}
+	d, err := decision.AskWith(d, c.Calls, now)
 	if err != nil {
 		return d, err
 	}
@@ -228,9 +238,7 @@ func (a *App) openDecision(tx *store.Tx, by string, s task.State, d decision.Sta
 			return d, err
 		}
 	}
-	if !d.ExpireTime.IsZero() {
-		d.ExpireTime = tx.Now().Add(d.ExpireTime.Sub(d.CreateTime))
-	}
+	d = d.Move(tx.Now().Sub(d.CreateTime))
 	d.Task, d.Thread, d.Agent, d.CreateTime = s.ID, s.Thread, s.Agent, tx.Now()
 	if d.Key != "" {
 		if err := tx.PutAskedAs(s.ID, d.Key, d.ID); err != nil {
@@ -257,8 +265,16 @@ func (a *App) showCard(tx *store.Tx, d decision.State) error {
 	if err := tx.PutThread(th, true); err != nil {
 		return err
 	}
-	_, err = a.plan(tx, plan.DecisionOpened{
-		Subject: decisionSubject(d), Deadline: d.ExpireTime, Grace: a.limits.PresenceGrace,
+	return a.callPerson(tx, d)
+}
+
+// callPerson calls the person to look at a question that is not put aside.
+func (a *App) callPerson(tx *store.Tx, d decision.State) error {
+	if !d.Wanted(tx.Now()) {
+		return nil
+	}
+	_, err := a.plan(tx, plan.DecisionOpened{
+		Subject: decisionSubject(d), Round: d.Round, Deadline: d.ExpireTime, Grace: a.limits.PresenceGrace,
 		Shows: func(device string) bool { return a.screens.shows(device, d.Thread, tx.Now()) },
 	})
 	return err

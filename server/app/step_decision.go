@@ -32,7 +32,7 @@ func (a *App) applyDecision(tx *store.Tx, d decision.State, events []decision.Ev
 	if err := auditClosed(tx, d, actor); err != nil {
 		return d, err
 	}
-	told, err := a.plan(tx, plan.DecisionClosed{Subject: decisionSubject(d), By: answeredOn(d)})
+	told, err := a.plan(tx, plan.DecisionClosed{Subject: decisionSubject(d), By: answeredOn(d), Round: d.Round})
 	if err != nil {
 		return d, err
 	}

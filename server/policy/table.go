@@ -45,6 +45,9 @@ func Table() map[string]Row {
 		v + "DecisionService/WithdrawDecision":    {Kinds: workers},
 		v + "DecisionService/AnswerDecision":      {Kinds: people},
 		v + "DecisionService/GetDecision":         {Kinds: readers},
+		v + "DecisionService/AmendDecision":       {Kinds: workers},
+		v + "DecisionService/SnoozeDecision":      {Kinds: people},
+		v + "DecisionService/DenyAllOpen":         {Kinds: people},
 		v + "DecisionService/PreviewEdit":         {Kinds: people},
 		v + "DecisionService/AcknowledgeDecision": {Kinds: people},
 

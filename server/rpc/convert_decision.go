@@ -31,6 +31,7 @@ func decisionOut(s decision.State) *v1.Decision {
 		OnExpiry: v1.OnExpiry(s.OnExpiry), Answer: answerOut(s.Answer), Grants: mapAll(s.Grants, grantOut),
 		CreateTime: timeOut(s.CreateTime), CloseTime: timeOut(s.CloseTime), CloseReason: s.CloseReason,
 		AboutId: s.About, AboutVersion: s.AboutVersion, Join: v1.DecisionJoin(s.Join),
+		RemindTimes: mapAll(s.Reminders, timeOut), SnoozeUntil: timeOut(s.SnoozeUntil), Origin: originShown(s.Origin),
 	}
 }
 
@@ -39,7 +40,7 @@ func decisionHeaderOut(h store.DecisionHeader) *v1.DecisionHeader {
 		Id: h.ID, TaskId: h.Task, ThreadId: h.Thread, AgentId: h.Agent,
 		State: v1.DecisionState(h.Status), Kind: v1.DecisionKind(h.Kind), Title: h.Title,
 		Revision: h.Revision, EffectClass: classOut(h.Class), ExpireTime: timeOut(h.ExpireTime),
-		Winner: winnerOut(h.Winner), CreateTime: timeOut(h.CreateTime),
+		Winner: winnerOut(h.Winner), CreateTime: timeOut(h.CreateTime), SnoozeUntil: timeOut(h.SnoozeUntil),
 	}
 }
 
@@ -58,6 +59,7 @@ func itemOfDecisionOut(it decision.Item) *v1.DecisionItem {
 		Id: it.ID, Question: it.Question, Action: actionOut(it.Action),
 		Options: mapAll(it.Options, optionOut), Facts: mapAll(it.Facts, factOut),
 		Header: it.Header, ResponseSchemaJson: it.Schema, Url: it.URL, Form: formOut(it.Schema),
+		Evidence: mapAll(it.Evidence, shownEvidenceOut),
 	}
 	if it.Max > 0 {
 		out.Multi = &v1.MultiChoice{Min: it.Min, Max: it.Max}
@@ -116,6 +118,9 @@ func itemsOfDecisionIn(items []*v1.DecisionItem) ([]decision.Item, error) {
 		out[i] = decision.Item{
 			ID: it.GetId(), Question: it.GetQuestion(), Action: action, Header: it.GetHeader(),
 			Schema: it.GetResponseSchemaJson(), URL: it.GetUrl(), Min: it.GetMulti().GetMin(), Max: it.GetMulti().GetMax(),
+		}
+		if out[i].Evidence, err = shownEvidenceIn(fmt.Sprintf("items[%d].evidence", i), it.GetEvidence()); err != nil {
+			return nil, err
 		}
 		for j, o := range it.GetOptions() {
 			option, err := optionIn(fmt.Sprintf("items[%d].options[%d]", i, j), o)
@@ -200,7 +205,8 @@ func requestDecisionIn(r *v1.RequestDecisionRequest) (app.RequestDecision, error
 	return app.RequestDecision{
 		Held: app.Held{Task: r.GetTaskId(), Lease: r.GetLeaseId()}, Name: r.GetKey(), Kind: kind, Title: r.GetTitle(),
 		Reason: r.GetAgentReason(), Items: items, Timeout: waitIn(r.GetTimeout()), OnExpiry: silence, Supersedes: r.GetSupersedes(),
-		Join: join,
+		Join: join, Origin: originIn(r.GetOrigin()),
+		Calls: decision.Calls{After: mapAll(r.GetRemindAfter(), waitIn), Off: r.GetNoReminders()},
 	}, err
 }
 

@@ -139,6 +139,7 @@ func signalOut(s app.SignalView) *v1.Signal {
 	}
 	if s.About != nil {
 		out.Decision = decisionOut(*s.About)
+		out.Decision.Origin = originOut(s.About.Origin) // signals are for programs
 	}
 	return out
 }

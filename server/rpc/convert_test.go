@@ -15,6 +15,7 @@ import (
 
 	v1 "github.com/beckon-dev/beckon/proto/gen/beckon/v1"
 	"github.com/beckon-dev/beckon/server/app"
+	"github.com/beckon-dev/beckon/server/policy"
 	"github.com/beckon-dev/beckon/server/store"
 	"github.com/beckon-dev/beckon/sync/changelog"
 	"github.com/beckon-dev/beckon/sync/decision"
@@ -53,6 +54,7 @@ func TestEnumsAgree(t *testing.T) {
 		v1.DecisionKind(decision.ReviewResult): "REVIEW_RESULT",
 		v1.TextRule(decision.TextNone):         "NONE", v1.TextRule(decision.TextRequired): "REQUIRED",
 		v1.DecisionJoin(decision.PerItem): "PER_ITEM", v1.DecisionJoin(decision.AllItems): "ALL_ITEMS",
+		v1.EvidenceType(decision.EvidenceCommand): "COMMAND", v1.EvidenceType(decision.EvidenceCost): "COST",
 		v1.FieldType(decision.FieldString): "STRING", v1.FieldType(decision.FieldBoolean): "BOOLEAN",
 		v1.FieldType(decision.FieldChoice): "CHOICE", v1.FieldType(decision.FieldChoices): "CHOICES",
 		v1.OnExpiry(decision.TellAgent): "TELL_AGENT", v1.OnExpiry(decision.StopTask): "STOP_TASK",
@@ -154,7 +156,9 @@ func TestDecisionItems(t *testing.T) {
 		{ID: "a", Question: "?", Action: &decision.Action{
 			App: "mail", Connection: "work", Operation: "send", ArgsJSON: []byte(`{"to": "x"}`), TargetJSON: []byte(`1`), Class: &class,
 			ArgsSchema: []byte(`{"type": "object"}`),
-		}, Header: "Mail", Options: []decision.Option{
+		}, Header: "Mail", Evidence: []decision.Evidence{
+			{Kind: decision.EvidenceDiff, SHA256: decision.Digest{7}, Bytes: 3, Title: "e", MustView: true},
+		}, Options: []decision.Option{
 			{ID: "y", Label: "Yes", Kind: decision.AllowOnce, Text: decision.TextOptional},
 			{ID: "n", Label: "No", Kind: decision.RejectOnce, Prefill: "because"},
 		}},
@@ -199,6 +203,7 @@ func TestDecisionWhole(t *testing.T) {
 		Kind: decision.ConfirmAction, Title: "t", Reason: "r", Asked: decision.Digest{1}, Class: decision.WriteReversible,
 		ExpireTime: moment(), OnExpiry: decision.StopTask, CreateTime: moment(), CloseTime: moment(), CloseReason: "c",
 		About: "tsk", AboutVersion: 7, Join: decision.AllItems,
+		Reminders: []time.Time{moment()}, SnoozeUntil: moment(), Origin: &decision.Origin{Dialect: "mcp", Version: "1", Raw: []byte("raw"), Correlation: map[string]string{"k": "v"}},
 		Answer: &decision.Answer{
 			Items: []decision.AnswerItem{{
 				Item: "a", Options: []string{"y"}, Text: "x", EditedArgs: []byte("{}"), Edited: decision.Digest{4}, Content: []byte(`{"c":1}`),
@@ -215,6 +220,7 @@ func TestDecisionWhole(t *testing.T) {
 		Title: "t", AgentReason: "r", AskedDigest: digest(1), EffectClass: v1.EffectClass_EFFECT_CLASS_WRITE_REVERSIBLE,
 		ExpireTime: at, OnExpiry: v1.OnExpiry_ON_EXPIRY_STOP_TASK, CreateTime: at, CloseTime: at, CloseReason: "c",
 		AboutId: "tsk", AboutVersion: 7, Join: v1.DecisionJoin_DECISION_JOIN_ALL_ITEMS,
+		RemindTimes: []*timestamppb.Timestamp{at}, SnoozeUntil: at, Origin: &v1.Origin{Dialect: "mcp"},
 		Answer: &v1.Answer{
 			Items: []*v1.AnswerItem{{
 				ItemId: "a", OptionIds: []string{"y"}, Text: "x", EditedArgsJson: []byte("{}"), EditedDigest: digest(4), ContentJson: []byte(`{"c":1}`),
@@ -225,6 +231,51 @@ func TestDecisionWhole(t *testing.T) {
 		Grants: []*v1.Grant{{Id: "grt", ItemId: "a", ActionDigest: digest(3), State: v1.GrantState_GRANT_STATE_ARMED, ExpireTime: at}},
 	}
 	same(t, want, decisionOut(s))
+}
+
+// A host's request goes back to its program, and never to a person.
+func TestOrigins(t *testing.T) {
+	t.Parallel()
+	o := decision.Origin{
+		Dialect: "mcp", Version: "1", Raw: []byte("raw"), Correlation: map[string]string{"k": "v"},
+		CanEdit: true, CanPersist: true, CanText: true, CanMulti: true, HostTimeout: time.Minute,
+	}
+	same(t, &o, originIn(originOut(&o)))
+	o.RawDigest = decision.Digest{1}
+	wire := decisionFor(policy.Principal{Kind: policy.Agent}, decision.State{Origin: &o}).GetOrigin()
+	if string(wire.GetRaw()) != "raw" || len(wire.GetRawSha256()) != 32 {
+		t.Error("the program gets", wire)
+	}
+	for _, kind := range []policy.Kind{policy.Installation, policy.Probation} {
+		same(t, &v1.Origin{Dialect: "mcp"}, decisionFor(policy.Principal{Kind: kind}, decision.State{Origin: &o}).GetOrigin())
+	}
+	if originIn(nil) != nil || originOut(nil) != nil || originShown(nil) != nil {
+		t.Error("no host became one")
+	}
+	if originIn(&v1.Origin{RawSha256: make([]byte, 32)}).RawDigest != (decision.Digest{}) {
+		t.Error("a digest was taken from the caller")
+	}
+}
+
+func TestAmendments(t *testing.T) {
+	t.Parallel()
+	digest := make([]byte, 32)
+	digest[0] = 7
+	piece := &v1.DecisionEvidence{Type: v1.EvidenceType_EVIDENCE_TYPE_DOC, Sha256: digest, Bytes: 3}
+	got, err := amendmentIn(&v1.AmendDecisionRequest{AgentReason: "r", Evidence: []*v1.ItemEvidence{
+		{ItemId: "a", Evidence: []*v1.DecisionEvidence{piece}}, {ItemId: "a", Evidence: []*v1.DecisionEvidence{piece}},
+	}})
+	if err != nil || got.Reason != "r" || len(got.Evidence["a"]) != 2 || got.Evidence["a"][0].SHA256 != (decision.Digest{7}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	refused(t, "evidence[0].evidence[0].type", func() error {
+		_, err := amendmentIn(&v1.AmendDecisionRequest{Evidence: []*v1.ItemEvidence{{Evidence: []*v1.DecisionEvidence{{Type: 6}}}}})
+		return err
+	})
+	refused(t, "evidence[0].evidence[0].sha256", func() error {
+		_, err := amendmentIn(&v1.AmendDecisionRequest{Evidence: []*v1.ItemEvidence{{Evidence: []*v1.DecisionEvidence{{Type: 1, Sha256: []byte{1}}}}}})
+		return err
+	})
 }
 
 func TestAnswers(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	v1 "github.com/beckon-dev/beckon/proto/gen/beckon/v1"
 	"github.com/beckon-dev/beckon/proto/gen/beckon/v1/beckonv1connect"
 	"github.com/beckon-dev/beckon/server/app"
+	"github.com/beckon-dev/beckon/sync/decision"
 )
 
 type decisionService struct{ app *app.App }
@@ -21,7 +22,7 @@ func (s decisionService) RequestDecision(ctx context.Context, r *v1.RequestDecis
 	if err != nil {
 		return nil, err
 	}
-	return &v1.RequestDecisionResponse{Decision: decisionOut(d)}, nil
+	return &v1.RequestDecisionResponse{Decision: decisionFor(principalOf(ctx), d)}, nil
 }
 
 func (s decisionService) WaitDecision(ctx context.Context, r *v1.WaitDecisionRequest) (*v1.WaitDecisionResponse, error) {
@@ -29,7 +30,7 @@ func (s decisionService) WaitDecision(ctx context.Context, r *v1.WaitDecisionReq
 	if err != nil {
 		return nil, err
 	}
-	return &v1.WaitDecisionResponse{Decision: decisionOut(d)}, nil
+	return &v1.WaitDecisionResponse{Decision: decisionFor(principalOf(ctx), d)}, nil
 }
 
 func (s decisionService) AnswerDecision(ctx context.Context, r *v1.AnswerDecisionRequest) (*v1.AnswerDecisionResponse, error) {
@@ -56,7 +57,7 @@ func (s decisionService) WithdrawDecision(ctx context.Context, r *v1.WithdrawDec
 	if err != nil {
 		return nil, err
 	}
-	return &v1.WithdrawDecisionResponse{Decision: decisionOut(d)}, nil
+	return &v1.WithdrawDecisionResponse{Decision: decisionFor(principalOf(ctx), d)}, nil
 }
 
 func (s decisionService) AcknowledgeDecision(ctx context.Context, r *v1.AcknowledgeDecisionRequest) (*v1.AcknowledgeDecisionResponse, error) {
@@ -65,6 +66,40 @@ func (s decisionService) AcknowledgeDecision(ctx context.Context, r *v1.Acknowle
 		return nil, err
 	}
 	return &v1.AcknowledgeDecisionResponse{AlertTime: timeOut(due)}, nil
+}
+
+func (s decisionService) AmendDecision(ctx context.Context, r *v1.AmendDecisionRequest) (*v1.AmendDecisionResponse, error) {
+	more, err := amendmentIn(r)
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.app.AmendDecision(ctx, principalOf(ctx), r.GetDecisionId(), more)
+	if err != nil {
+		return nil, err
+	}
+	return &v1.AmendDecisionResponse{Decision: decisionFor(principalOf(ctx), d)}, nil
+}
+
+func (s decisionService) SnoozeDecision(ctx context.Context, r *v1.SnoozeDecisionRequest) (*v1.SnoozeDecisionResponse, error) {
+	result, err := s.app.SnoozeDecision(ctx, principalOf(ctx), r.GetDecisionId(), waitIn(r.GetSnooze()))
+	if err != nil {
+		return nil, err
+	}
+	return &v1.SnoozeDecisionResponse{Decision: decisionOut(result.Decision), AsOf: result.AsOf}, nil
+}
+
+func (s decisionService) DenyAllOpen(ctx context.Context, r *v1.DenyAllOpenRequest) (*v1.DenyAllOpenResponse, error) {
+	surface, err := enumIn("surface", r.GetSurface(), decision.SurfaceTerminal)
+	if err != nil {
+		return nil, err
+	}
+	result, err := s.app.DenyAllOpen(ctx, principalOf(ctx), app.DenyAllOpen{
+		Key: r.GetIdempotencyKey(), Task: r.GetTaskId(), Agent: r.GetAgentId(), Surface: surface,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &v1.DenyAllOpenResponse{DeniedIds: result.Denied, SkippedIds: result.Skipped, AsOf: result.AsOf}, nil
 }
 
 func (s decisionService) PreviewEdit(ctx context.Context, r *v1.PreviewEditRequest) (*v1.PreviewEditResponse, error) {
@@ -82,7 +117,7 @@ func (s decisionService) GetDecision(ctx context.Context, r *v1.GetDecisionReque
 	if err != nil {
 		return nil, err
 	}
-	return &v1.GetDecisionResponse{Decision: decisionOut(d)}, nil
+	return &v1.GetDecisionResponse{Decision: decisionFor(principalOf(ctx), d)}, nil
 }
 
 func (s decisionService) RevokeGrant(ctx context.Context, r *v1.RevokeGrantRequest) (*v1.RevokeGrantResponse, error) {

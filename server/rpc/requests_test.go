@@ -143,6 +143,15 @@ func decisionRequests(v string) map[string]request {
 		v + "DecisionService/RevokeGrant": named(func(_ *world, _ device, s side) proto.Message {
 			return &v1.RevokeGrantRequest{GrantId: s.agent.grant}
 		}),
+		v + "DecisionService/AmendDecision": named(func(_ *world, _ device, s side) proto.Message {
+			return &v1.AmendDecisionRequest{DecisionId: s.agent.asked.ID, AgentReason: "And more."}
+		}),
+		v + "DecisionService/SnoozeDecision": named(func(_ *world, _ device, s side) proto.Message {
+			return &v1.SnoozeDecisionRequest{DecisionId: s.agent.asked.ID, Snooze: durationpb.New(time.Minute)}
+		}),
+		v + "DecisionService/DenyAllOpen": named(func(_ *world, _ device, s side) proto.Message {
+			return &v1.DenyAllOpenRequest{IdempotencyKey: "deny all", TaskId: s.agent.task}
+		}),
 		v + "DecisionService/PreviewEdit": named(func(_ *world, _ device, s side) proto.Message {
 			return &v1.PreviewEditRequest{DecisionId: s.agent.asked.ID, Revision: 1, ItemId: s.agent.asked.Items[0].ID, EditedArgsJson: []byte("{}")}
 		}),

@@ -6,6 +6,7 @@ import (
 	v1 "github.com/beckon-dev/beckon/proto/gen/beckon/v1"
 	"github.com/beckon-dev/beckon/proto/gen/beckon/v1/beckonv1connect"
 	"github.com/beckon-dev/beckon/server/app"
+	"github.com/beckon-dev/beckon/sync/decision"
 	"github.com/beckon-dev/beckon/sync/task"
 )
 
@@ -151,5 +152,5 @@ func (s taskService) GetTask(ctx context.Context, r *v1.GetTaskRequest) (*v1.Get
 	if err != nil {
 		return nil, err
 	}
-	return &v1.GetTaskResponse{Task: taskOut(result.Task), Decisions: mapAll(result.Decisions, decisionOut)}, nil
+	return &v1.GetTaskResponse{Task: taskOut(result.Task), Decisions: mapAll(result.Decisions, func(d decision.State) *v1.Decision { return decisionFor(principalOf(ctx), d) })}, nil
 }

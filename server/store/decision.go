@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/beckon-dev/beckon/sync/changelog"
@@ -47,6 +48,30 @@ func (r *Read) DecisionsOf(task string, n int) ([]decision.State, error) {
 func (r *Read) OpenDecisions(task string) ([]decision.State, error) {
 	all, err := r.UnsettledDecisions(task)
 	return slices.DeleteFunc(all, func(d decision.State) bool { return d.Status != decision.Pending }), err
+}
+
+// AllOpenDecisions lists the open decisions of the account, task by task.
+func (r *Read) AllOpenDecisions() ([]decision.State, error) {
+	var ids []string
+	prefix := append([]byte(r.account), 0)
+	err := r.r.Scan(tabOpen, prefix, after(prefix), func(k, _ []byte) bool {
+		ids = append(ids, string(k[bytes.LastIndexByte(k, 0)+1:]))
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	var out []decision.State
+	for _, id := range ids {
+		d, err := r.Decision(id)
+		if err != nil {
+			return nil, err
+		}
+		if d.Status == decision.Pending {
+			out = append(out, d)
+		}
+	}
+	return out, nil
 }
 
 // UnsettledDecisions lists what the end of a task has to close, newest first:
@@ -96,10 +121,10 @@ func (t *Tx) PutDecision(s decision.State) error {
 	if err := t.setUnsettled(s, open || armed(s)); err != nil {
 		return err
 	}
-	if err := t.setAttention(attentionDecision, s.ID, open); err != nil {
+	if err := t.setAttention(attentionDecision, s.ID, s.Wanted(t.Now())); err != nil {
 		return err
 	}
-	if err := t.setDue(DueDecision, s.ID, nextTime(s)); err != nil {
+	if err := t.setDue(DueDecision, s.ID, s.NextTime()); err != nil {
 		return err
 	}
 	t.Touch("decision:" + s.ID)
@@ -125,6 +150,7 @@ func decisionHeader(s decision.State) DecisionHeader {
 	h := DecisionHeader{
 		ID: s.ID, Task: s.Task, Thread: s.Thread, Agent: s.Agent, Status: s.Status, Kind: s.Kind,
 		Title: s.Title, Revision: s.Revision, Class: s.Class, ExpireTime: s.ExpireTime, CreateTime: s.CreateTime,
+		SnoozeUntil: s.SnoozeUntil,
 	}
 	if s.Answer != nil {
 		h.Winner = &Winner{Installation: s.Answer.Installation, Label: s.Answer.Label, Surface: s.Answer.Surface, Time: s.Answer.Time}

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"time"
+
 	storagev1 "github.com/beckon-dev/beckon/proto/gen/beckon/storage/v1"
 	"github.com/beckon-dev/beckon/sync/decision"
 )
@@ -20,6 +22,7 @@ func packDecision(s decision.State) *storagev1.Decision {
 		Answer: packAnswer(s.Answer), Grants: each(s.Grants, packGrant),
 		CreateTime: micros(s.CreateTime), CloseTime: micros(s.CloseTime), CloseReason: s.CloseReason,
 		About: s.About, AboutVersion: s.AboutVersion, Join: uint32(s.Join),
+		Reminders: each(s.Reminders, micros), SnoozeUntil: micros(s.SnoozeUntil), Round: s.Round, Origin: packOrigin(s.Origin),
 	}
 }
 
@@ -38,7 +41,9 @@ func unpackDecision(m *storagev1.Decision, r *reading) decision.State {
 		Grants:     each(m.GetGrants(), func(m *storagev1.Grant) decision.Grant { return unpackGrant(m, r) }),
 		CreateTime: moment(m.GetCreateTime()), CloseTime: moment(m.GetCloseTime()), CloseReason: m.GetCloseReason(),
 		About: m.GetAbout(), AboutVersion: m.GetAboutVersion(),
-		Join: number[decision.Join](r, "join", m.GetJoin()),
+		Join:      number[decision.Join](r, "join", m.GetJoin()),
+		Reminders: each(m.GetReminders(), moment), SnoozeUntil: moment(m.GetSnoozeUntil()), Round: m.GetRound(),
+		Origin: unpackOrigin(m.GetOrigin(), r),
 	}
 }
 
@@ -52,6 +57,9 @@ func packQuestion(it decision.Item) *storagev1.Question {
 			return &storagev1.Fact{Label: f.Label, Value: f.Value, Marked: f.Marked}
 		}),
 		Header: it.Header, Schema: it.Schema, Url: it.URL, Min: it.Min, Max: it.Max,
+		Evidence: each(it.Evidence, func(e decision.Evidence) *storagev1.Evidence {
+			return &storagev1.Evidence{Kind: uint32(e.Kind), Sha256: from32(e.SHA256), Bytes: e.Bytes, Title: e.Title, MustView: e.MustView}
+		}),
 	}
 }
 
@@ -69,6 +77,35 @@ func unpackQuestion(m *storagev1.Question, r *reading) decision.Item {
 			return decision.Fact{Label: m.GetLabel(), Value: m.GetValue(), Marked: m.GetMarked()}
 		}),
 		Header: m.GetHeader(), Schema: m.GetSchema(), URL: m.GetUrl(), Min: m.GetMin(), Max: m.GetMax(),
+		Evidence: each(m.GetEvidence(), func(m *storagev1.Evidence) decision.Evidence {
+			return decision.Evidence{
+				Kind:   number[decision.EvidenceKind](r, "items.evidence.kind", m.GetKind()),
+				SHA256: bytes32[decision.Digest](r, "items.evidence.sha256", m.GetSha256()),
+				Bytes:  m.GetBytes(), Title: m.GetTitle(), MustView: m.GetMustView(),
+			}
+		}),
+	}
+}
+
+func packOrigin(o *decision.Origin) *storagev1.Origin {
+	if o == nil {
+		return nil
+	}
+	return &storagev1.Origin{
+		Dialect: o.Dialect, Version: o.Version, Raw: o.Raw, RawDigest: from32(o.RawDigest), Correlation: o.Correlation,
+		CanEdit: o.CanEdit, CanPersist: o.CanPersist, CanText: o.CanText, CanMulti: o.CanMulti, HostTimeout: o.HostTimeout.Microseconds(),
+	}
+}
+
+func unpackOrigin(m *storagev1.Origin, r *reading) *decision.Origin {
+	if m == nil {
+		return nil
+	}
+	return &decision.Origin{
+		Dialect: m.GetDialect(), Version: m.GetVersion(), Raw: m.GetRaw(), Correlation: m.GetCorrelation(),
+		RawDigest: bytes32[decision.Digest](r, "origin.raw_digest", m.GetRawDigest()),
+		CanEdit:   m.GetCanEdit(), CanPersist: m.GetCanPersist(), CanText: m.GetCanText(), CanMulti: m.GetCanMulti(),
+		HostTimeout: time.Duration(m.GetHostTimeout()) * time.Microsecond,
 	}
 }
 

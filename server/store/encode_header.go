@@ -79,6 +79,7 @@ func packDecisionHeader(h DecisionHeader) *storagev1.DecisionHeader {
 		Id: h.ID, Task: h.Task, Thread: h.Thread, Agent: h.Agent,
 		Status: uint32(h.Status), Kind: uint32(h.Kind), Title: h.Title, Revision: h.Revision, Class: uint32(h.Class),
 		ExpireTime: micros(h.ExpireTime), CreateTime: micros(h.CreateTime),
+		SnoozeUntil: micros(h.SnoozeUntil),
 	}
 	if w := h.Winner; w != nil {
 		m.Winner = &storagev1.Winner{Installation: w.Installation, Label: w.Label, Surface: uint32(w.Surface), Time: micros(w.Time)}
@@ -94,6 +95,7 @@ func unpackDecisionHeader(m *storagev1.DecisionHeader, r *reading) DecisionHeade
 		Title:  m.GetTitle(), Revision: m.GetRevision(),
 		Class:      number[decision.Class](r, "class", m.GetClass()),
 		ExpireTime: moment(m.GetExpireTime()), CreateTime: moment(m.GetCreateTime()),
+		SnoozeUntil: moment(m.GetSnoozeUntil()),
 	}
 	if m := m.GetWinner(); m != nil {
 		h.Winner = &Winner{

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/beckon-dev/beckon/sync/decision"
 	"github.com/beckon-dev/beckon/sync/task"
 )
 
@@ -115,21 +114,6 @@ func (r *Read) has(ownTable Table, own []byte, table Table) (bool, error) {
 	}
 	value, err := r.r.Get(table, append([]byte(nil), key...))
 	return value != nil, err
-}
-
-// nextTime is when time alone changes a decision: its own end, or that of the
-// first grant still armed.
-func nextTime(s decision.State) time.Time {
-	if s.Status == decision.Pending {
-		return s.ExpireTime
-	}
-	var at time.Time
-	for _, g := range s.Grants {
-		if g.State == decision.Armed && (at.IsZero() || g.ExpireTime.Before(at)) {
-			at = g.ExpireTime
-		}
-	}
-	return at
 }
 
 // readyRow is what a claimant needs to see without opening the account.

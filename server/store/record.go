@@ -55,7 +55,9 @@ type DecisionHeader struct {
 	Revision                uint32
 	Class                   decision.Class
 	ExpireTime, CreateTime  time.Time
-	Winner                  *Winner
+	// SnoozeUntil is zero where it was not put aside.
+	SnoozeUntil time.Time
+	Winner      *Winner
 }
 
 // Winner is whose answer counts.

@@ -27,9 +27,21 @@ func invalid(reason, format string, args ...any) error {
 	return &InvalidError{Field: fmt.Sprintf(format, args...), Reason: reason}
 }
 
-// Ask completes and judges a new question: default options, class, facts. The
-// digests are the caller's.
-func Ask(s State, now time.Time) (State, error) {
+// Calls says when a person is called again about a question.
+type Calls struct {
+	// After are times since the question; empty for the usual ones.
+	After []time.Duration
+	// Off: never.
+	Off bool
+}
+
+// Ask completes and judges a new question with the usual reminders: see
+// [AskWith].
+func Ask(s State, now time.Time) (State, error) { return AskWith(s, Calls{}, now) }
+
+// AskWith completes and judges a new question: default options, class, facts,
+// reminders. The digests are the caller's.
+func AskWith(s State, calls Calls, now time.Time) (State, error) {
 	if s.Kind.OfServer() {
 		return s, invalid("NOT_ALLOWED", "kind")
 	}
@@ -66,7 +78,15 @@ func Ask(s State, now time.Time) (State, error) {
 	if s.Class >= Outward && len(items) > 1 {
 		return s, invalid("ONE_ITEM_FROM_CLASS_3", "items")
 	}
-	s.Items, s.Status, s.Revision, s.CreateTime = items, Pending, 1, now
+	s.Items = items
+	var err error
+	if s, err = honour(s, now); err != nil {
+		return s, err
+	}
+	if s.Reminders, err = remindersOf(s, calls.After, calls.Off, now); err != nil {
+		return s, err
+	}
+	s.Status, s.Revision, s.CreateTime = Pending, 1, now
 	return s, nil
 }
 
@@ -106,6 +126,9 @@ func askItem(kind Kind, it Item, i int) (Item, Class, error) {
 	}
 	it.Options = slices.Clone(it.Options) // the caller's stay as they were asked
 	if err := askOptions(kind, it.Options, i); err != nil {
+		return it, class, err
+	}
+	if err := askEvidence(it, i); err != nil {
 		return it, class, err
 	}
 	return it, class, askMulti(kind, it, i)

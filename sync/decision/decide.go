@@ -178,6 +178,11 @@ func Decide(s State, c Command, now time.Time) ([]Event, Outcome, error) {
 			return []Event{expired()}, 0, nil
 		}
 		return []Event{Amended(c)}, 0, nil
+	case Snooze:
+		events, err := decideSnooze(s, c, now)
+		return events, 0, err
+	case Remind:
+		return decideRemind(s, now), 0, nil
 	case Deliver:
 		if s.Status != Resolved || !s.Answer.DeliverTime.IsZero() {
 			return nil, 0, nil
@@ -288,6 +293,13 @@ func Apply(s State, e Event, now time.Time) State {
 		s.Title, s.Reason, s.Items, s.Class, s.Asked = e.Card.Title, e.Card.Reason, e.Card.Items, e.Card.Class, e.Card.Asked
 		s.About, s.AboutVersion = e.Card.About, e.Card.AboutVersion
 		s.Revision++
+	case Snoozed:
+		s.SnoozeUntil = e.Until
+		if e.Until.IsZero() {
+			return remind(s, now)
+		}
+	case Reminded:
+		return remind(s, now)
 	case Delivered:
 		a := *s.Answer
 		a.DeliverTime = now

@@ -52,7 +52,7 @@ func TestTable_NamesEveryCommand(t *testing.T) {
 		tabled[reflect.TypeOf(r.command).Name()] = true
 	}
 	declared := 0
-	for _, d := range parse(t, "decide.go").Decls {
+	for _, d := range append(parse(t, "decide.go").Decls, parse(t, "attention.go").Decls...) {
 		f, ok := d.(*ast.FuncDecl)
 		if !ok || f.Name.Name != "command" {
 			continue

@@ -1,5 +1,7 @@
 package decision
 
+import "slices"
+
 // Edited is an item's action with the arguments that a person put in place of
 // the agent's, and the facts drawn from it. Its digest is the caller's.
 func Edited(it Item, class Class, args []byte) (Action, []Fact) {
@@ -80,7 +82,7 @@ func SameCard(open, asked State) bool {
 	}
 	for i, it := range open.Items {
 		other := asked.Items[i]
-		if it.Min != other.Min || it.Max != other.Max || string(schemaOf(it)) != string(schemaOf(other)) {
+		if !slices.Equal(it.Evidence, other.Evidence) || it.Min != other.Min || it.Max != other.Max || string(schemaOf(it)) != string(schemaOf(other)) {
 			return false
 		}
 	}

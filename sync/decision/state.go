@@ -180,6 +180,8 @@ type Item struct {
 	// Min and Max are how many options of kind Pick may be chosen; zero is
 	// exactly one option.
 	Min, Max uint32
+	// Evidence is what there is to look at.
+	Evidence []Evidence
 }
 
 // Option finds one by id.
@@ -315,6 +317,18 @@ type State struct {
 	// ExpireTime is zero where the question never ends by itself.
 	ExpireTime time.Time
 	OnExpiry   OnExpiry
+
+	// Origin is the host that a program asks for; nil where it asks for itself.
+	Origin *Origin
+
+	// Reminders are when the person is called again, the next one first.
+	Reminders []time.Time
+	// SnoozeUntil is when a question that was put aside comes back; zero where it
+	// was not.
+	SnoozeUntil time.Time
+	// Round counts how often the person was called again, so that each call is
+	// one of its own.
+	Round uint32
 
 	Answer *Answer
 	Grants []Grant

@@ -123,6 +123,15 @@ func rows() []row {
 		{"", "of what was denied", decision.UseGrant{ID: "g2", Effect: "eff_1", Digest: two}, 0, unless("refused")},
 		{"RevokeGrant", "armed", decision.RevokeGrant{ID: "g1"}, 0, done("*")},
 		{"", "unknown", decision.RevokeGrant{ID: "g2"}, 0, done("-")},
+		{"Snooze", "for a while", decision.Snooze{Until: now.Add(time.Minute)}, 0, only("*")},
+		{"", "until its end", decision.Snooze{Until: now.Add(time.Hour)}, 0, only("*")},
+		{"", "for longer than there is", decision.Snooze{Until: now.Add(time.Hour + 1)}, 0, only("LIMIT -")},
+		{"", "until now", decision.Snooze{Until: now}, 0, only("LIMIT -")},
+		{"", "not at all", decision.Snooze{}, 0, only("-")},
+		{"Snooze", "late", decision.Snooze{Until: now.Add(2 * time.Hour)}, time.Hour, only("EXPIRED")},
+		{"Remind", "after half of the time", decision.Remind{}, 30 * time.Minute, only("*")},
+		{"", "too early", decision.Remind{}, 30*time.Minute - 1, only("-")},
+		{"", "too late", decision.Remind{}, time.Hour, only("-")},
 	}
 }
 
@@ -174,7 +183,7 @@ func TestDecide_Table(t *testing.T) {
 // cellWords are the outcomes that a cell of the doc's table may stand for.
 func cellWords(t *testing.T, status, column, cell string) []string {
 	t.Helper()
-	cell = strings.NewReplacer("¹", "", "²", "", "⁴", "").Replace(cell)
+	cell = strings.NewReplacer("¹", "", "²", "", "⁴", "", "⁵", "").Replace(cell)
 	switch {
 	case cell == "RESOLVED, or stays":
 		return []string{"APPLIED RESOLVED"}
@@ -184,7 +193,9 @@ func cellWords(t *testing.T, status, column, cell string) []string {
 			out = append(out, w+" -")
 		}
 		return out
-	case cell == "PENDING³":
+	case cell == "PENDING⁶":
+		return []string{"*"}
+	case cell == "PENDING³", column == "Snooze" && cell == "PENDING":
 		return []string{"*", "EXPIRED"}
 	case cell == "that state":
 		return []string{"CANCELED", "SUPERSEDED", "WITHDRAWN"}

@@ -45,3 +45,27 @@ func TapAnswer(s State, v Verb) ([]AnswerItem, bool) {
 	}
 	return []AnswerItem{{Item: s.Items[0].ID, Options: []string{chosen}}}, true
 }
+
+// Refusal is the plain no to every item, if there is one: without words, and to
+// a question of an agent. Where nothing can be rejected, it is dismissed.
+func (s State) Refusal() ([]AnswerItem, bool) {
+	if s.Kind.OfServer() {
+		return nil, false
+	}
+	var out []AnswerItem
+	for _, it := range s.Items {
+		id := ""
+		for _, kind := range []OptionKind{RejectOnce, Cancel} {
+			for _, o := range it.Options {
+				if id == "" && o.Kind == kind && o.Text != TextRequired {
+					id = o.ID
+				}
+			}
+		}
+		if id == "" {
+			return nil, false
+		}
+		out = append(out, AnswerItem{Item: it.ID, Options: []string{id}})
+	}
+	return out, len(out) > 0
+}

@@ -161,7 +161,7 @@ func edit(s *session, editor string, args []byte) ([]byte, error) {
 	if err := cmd.Run(); err != nil {
 		return nil, exit{exitNo, "nothing was answered: the editor ended with " + err.Error()}
 	}
-	raw, err := os.ReadFile(path) //nolint:gosec // made above
+	raw, err := os.ReadFile(path)
 	return bytes.TrimSpace(raw), err
 }
 
@@ -252,7 +252,7 @@ func (s *session) readFile(path, flag string) ([]byte, error) {
 	if path == "-" {
 		raw, err = io.ReadAll(io.LimitReader(s.in, mostArgs+1))
 	} else {
-		raw, err = os.ReadFile(path) //nolint:gosec // the person names the file
+		raw, err = os.ReadFile(path)
 	}
 	switch {
 	case err != nil:

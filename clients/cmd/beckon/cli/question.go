@@ -131,14 +131,14 @@ func (c askCommand) shape(item *v1.DecisionItem) (v1.DecisionKind, error) {
 		return v1.DecisionKind_DECISION_KIND_CHOOSE, nil
 	}
 	if c.Most > 1 {
-		item.Multi = &v1.MultiChoice{Min: 1, Max: uint32(min(c.Most, 8))} //nolint:gosec // from 2 to 8
+		item.Multi = &v1.MultiChoice{Min: 1, Max: uint32(min(c.Most, 8))}
 	}
 	return v1.DecisionKind_DECISION_KIND_CHOOSE, c.options(item)
 }
 
 // schemaFile reads the schema that a flag names.
 func schemaFile(flag, path string) ([]byte, error) {
-	raw, err := os.ReadFile(path) //nolint:gosec // the caller names the file
+	raw, err := os.ReadFile(path)
 	switch {
 	case err != nil:
 		return nil, usage("%s: %v", flag, err)

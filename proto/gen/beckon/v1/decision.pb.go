@@ -442,6 +442,71 @@ func (FieldType) EnumDescriptor() ([]byte, []int) {
 	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{5}
 }
 
+// EvidenceType is what a piece of evidence is.
+type EvidenceType int32
+
+const (
+	// Never sent.
+	EvidenceType_EVIDENCE_TYPE_UNSPECIFIED EvidenceType = 0
+	// A command that would run.
+	EvidenceType_EVIDENCE_TYPE_COMMAND EvidenceType = 1
+	// A change of text.
+	EvidenceType_EVIDENCE_TYPE_DIFF EvidenceType = 2
+	// A document.
+	EvidenceType_EVIDENCE_TYPE_DOC EvidenceType = 3
+	// A page, as its address.
+	EvidenceType_EVIDENCE_TYPE_URL EvidenceType = 4
+	// What it would cost.
+	EvidenceType_EVIDENCE_TYPE_COST EvidenceType = 5
+)
+
+// Enum value maps for EvidenceType.
+var (
+	EvidenceType_name = map[int32]string{
+		0: "EVIDENCE_TYPE_UNSPECIFIED",
+		1: "EVIDENCE_TYPE_COMMAND",
+		2: "EVIDENCE_TYPE_DIFF",
+		3: "EVIDENCE_TYPE_DOC",
+		4: "EVIDENCE_TYPE_URL",
+		5: "EVIDENCE_TYPE_COST",
+	}
+	EvidenceType_value = map[string]int32{
+		"EVIDENCE_TYPE_UNSPECIFIED": 0,
+		"EVIDENCE_TYPE_COMMAND":     1,
+		"EVIDENCE_TYPE_DIFF":        2,
+		"EVIDENCE_TYPE_DOC":         3,
+		"EVIDENCE_TYPE_URL":         4,
+		"EVIDENCE_TYPE_COST":        5,
+	}
+)
+
+func (x EvidenceType) Enum() *EvidenceType {
+	p := new(EvidenceType)
+	*p = x
+	return p
+}
+
+func (x EvidenceType) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (EvidenceType) Descriptor() protoreflect.EnumDescriptor {
+	return file_beckon_v1_decision_proto_enumTypes[6].Descriptor()
+}
+
+func (EvidenceType) Type() protoreflect.EnumType {
+	return &file_beckon_v1_decision_proto_enumTypes[6]
+}
+
+func (x EvidenceType) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use EvidenceType.Descriptor instead.
+func (EvidenceType) EnumDescriptor() ([]byte, []int) {
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{6}
+}
+
 // DecisionJoin says how the answers to several items belong together.
 type DecisionJoin int32
 
@@ -480,11 +545,11 @@ func (x DecisionJoin) String() string {
 }
 
 func (DecisionJoin) Descriptor() protoreflect.EnumDescriptor {
-	return file_beckon_v1_decision_proto_enumTypes[6].Descriptor()
+	return file_beckon_v1_decision_proto_enumTypes[7].Descriptor()
 }
 
 func (DecisionJoin) Type() protoreflect.EnumType {
-	return &file_beckon_v1_decision_proto_enumTypes[6]
+	return &file_beckon_v1_decision_proto_enumTypes[7]
 }
 
 func (x DecisionJoin) Number() protoreflect.EnumNumber {
@@ -493,7 +558,7 @@ func (x DecisionJoin) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DecisionJoin.Descriptor instead.
 func (DecisionJoin) EnumDescriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{6}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{7}
 }
 
 // OnExpiry says what silence does.
@@ -533,11 +598,11 @@ func (x OnExpiry) String() string {
 }
 
 func (OnExpiry) Descriptor() protoreflect.EnumDescriptor {
-	return file_beckon_v1_decision_proto_enumTypes[7].Descriptor()
+	return file_beckon_v1_decision_proto_enumTypes[8].Descriptor()
 }
 
 func (OnExpiry) Type() protoreflect.EnumType {
-	return &file_beckon_v1_decision_proto_enumTypes[7]
+	return &file_beckon_v1_decision_proto_enumTypes[8]
 }
 
 func (x OnExpiry) Number() protoreflect.EnumNumber {
@@ -546,7 +611,7 @@ func (x OnExpiry) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use OnExpiry.Descriptor instead.
 func (OnExpiry) EnumDescriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{7}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{8}
 }
 
 // Surface is where a person answered.
@@ -590,11 +655,11 @@ func (x Surface) String() string {
 }
 
 func (Surface) Descriptor() protoreflect.EnumDescriptor {
-	return file_beckon_v1_decision_proto_enumTypes[8].Descriptor()
+	return file_beckon_v1_decision_proto_enumTypes[9].Descriptor()
 }
 
 func (Surface) Type() protoreflect.EnumType {
-	return &file_beckon_v1_decision_proto_enumTypes[8]
+	return &file_beckon_v1_decision_proto_enumTypes[9]
 }
 
 func (x Surface) Number() protoreflect.EnumNumber {
@@ -603,7 +668,7 @@ func (x Surface) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Surface.Descriptor instead.
 func (Surface) EnumDescriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{8}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{9}
 }
 
 // GrantState is the life of a single-use permission.
@@ -651,11 +716,11 @@ func (x GrantState) String() string {
 }
 
 func (GrantState) Descriptor() protoreflect.EnumDescriptor {
-	return file_beckon_v1_decision_proto_enumTypes[9].Descriptor()
+	return file_beckon_v1_decision_proto_enumTypes[10].Descriptor()
 }
 
 func (GrantState) Type() protoreflect.EnumType {
-	return &file_beckon_v1_decision_proto_enumTypes[9]
+	return &file_beckon_v1_decision_proto_enumTypes[10]
 }
 
 func (x GrantState) Number() protoreflect.EnumNumber {
@@ -664,7 +729,7 @@ func (x GrantState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GrantState.Descriptor instead.
 func (GrantState) EnumDescriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{9}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{10}
 }
 
 // AnswerOutcome says what an answer met.
@@ -728,11 +793,11 @@ func (x AnswerOutcome) String() string {
 }
 
 func (AnswerOutcome) Descriptor() protoreflect.EnumDescriptor {
-	return file_beckon_v1_decision_proto_enumTypes[10].Descriptor()
+	return file_beckon_v1_decision_proto_enumTypes[11].Descriptor()
 }
 
 func (AnswerOutcome) Type() protoreflect.EnumType {
-	return &file_beckon_v1_decision_proto_enumTypes[10]
+	return &file_beckon_v1_decision_proto_enumTypes[11]
 }
 
 func (x AnswerOutcome) Number() protoreflect.EnumNumber {
@@ -741,7 +806,7 @@ func (x AnswerOutcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use AnswerOutcome.Descriptor instead.
 func (AnswerOutcome) EnumDescriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{10}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{11}
 }
 
 // Step is how strongly a person has to be present.
@@ -794,11 +859,11 @@ func (x Step) String() string {
 }
 
 func (Step) Descriptor() protoreflect.EnumDescriptor {
-	return file_beckon_v1_decision_proto_enumTypes[11].Descriptor()
+	return file_beckon_v1_decision_proto_enumTypes[12].Descriptor()
 }
 
 func (Step) Type() protoreflect.EnumType {
-	return &file_beckon_v1_decision_proto_enumTypes[11]
+	return &file_beckon_v1_decision_proto_enumTypes[12]
 }
 
 func (x Step) Number() protoreflect.EnumNumber {
@@ -807,7 +872,7 @@ func (x Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Step.Descriptor instead.
 func (Step) EnumDescriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{11}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{12}
 }
 
 // WithdrawReason says why a question is taken back.
@@ -847,11 +912,11 @@ func (x WithdrawReason) String() string {
 }
 
 func (WithdrawReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_beckon_v1_decision_proto_enumTypes[12].Descriptor()
+	return file_beckon_v1_decision_proto_enumTypes[13].Descriptor()
 }
 
 func (WithdrawReason) Type() protoreflect.EnumType {
-	return &file_beckon_v1_decision_proto_enumTypes[12]
+	return &file_beckon_v1_decision_proto_enumTypes[13]
 }
 
 func (x WithdrawReason) Number() protoreflect.EnumNumber {
@@ -860,7 +925,7 @@ func (x WithdrawReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WithdrawReason.Descriptor instead.
 func (WithdrawReason) EnumDescriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{12}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{13}
 }
 
 // RevokeOutcome says what a RevokeGrant met.
@@ -904,11 +969,11 @@ func (x RevokeOutcome) String() string {
 }
 
 func (RevokeOutcome) Descriptor() protoreflect.EnumDescriptor {
-	return file_beckon_v1_decision_proto_enumTypes[13].Descriptor()
+	return file_beckon_v1_decision_proto_enumTypes[14].Descriptor()
 }
 
 func (RevokeOutcome) Type() protoreflect.EnumType {
-	return &file_beckon_v1_decision_proto_enumTypes[13]
+	return &file_beckon_v1_decision_proto_enumTypes[14]
 }
 
 func (x RevokeOutcome) Number() protoreflect.EnumNumber {
@@ -917,7 +982,7 @@ func (x RevokeOutcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RevokeOutcome.Descriptor instead.
 func (RevokeOutcome) EnumDescriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{13}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{14}
 }
 
 // Option is one way to answer an item.
@@ -1485,7 +1550,9 @@ type DecisionItem struct {
 	// one option is chosen; one of another kind always stands alone.
 	Multi *MultiChoice `protobuf:"bytes,9,opt,name=multi,proto3" json:"multi,omitempty"`
 	// The response schema as fields. Set by the server.
-	Form          *Form `protobuf:"bytes,10,opt,name=form,proto3" json:"form,omitempty"`
+	Form *Form `protobuf:"bytes,10,opt,name=form,proto3" json:"form,omitempty"`
+	// What there is to look at, at most 16 pieces.
+	Evidence      []*DecisionEvidence `protobuf:"bytes,11,rep,name=evidence,proto3" json:"evidence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1590,6 +1657,227 @@ func (x *DecisionItem) GetForm() *Form {
 	return nil
 }
 
+func (x *DecisionItem) GetEvidence() []*DecisionEvidence {
+	if x != nil {
+		return x.Evidence
+	}
+	return nil
+}
+
+// Evidence is something to look at. Its bytes are an artifact of the account.
+type DecisionEvidence struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What it is.
+	Type EvidenceType `protobuf:"varint,1,opt,name=type,proto3,enum=beckon.v1.EvidenceType" json:"type,omitempty"`
+	// SHA-256 of its bytes, 32.
+	Sha256 []byte `protobuf:"bytes,2,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	// How many bytes it has.
+	Bytes uint64 `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	// The agent's title; at most 120 characters.
+	Title string `protobuf:"bytes,4,opt,name=title,proto3" json:"title,omitempty"`
+	// It has to be opened whole before any answer that does not refuse: the view
+	// digest is over exactly the evidence that has to be opened, else the answer
+	// meets NEEDS_VIEW. Such a card is never approved by a button.
+	MustView      bool `protobuf:"varint,5,opt,name=must_view,json=mustView,proto3" json:"must_view,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DecisionEvidence) Reset() {
+	*x = DecisionEvidence{}
+	mi := &file_beckon_v1_decision_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DecisionEvidence) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DecisionEvidence) ProtoMessage() {}
+
+func (x *DecisionEvidence) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_decision_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DecisionEvidence.ProtoReflect.Descriptor instead.
+func (*DecisionEvidence) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *DecisionEvidence) GetType() EvidenceType {
+	if x != nil {
+		return x.Type
+	}
+	return EvidenceType_EVIDENCE_TYPE_UNSPECIFIED
+}
+
+func (x *DecisionEvidence) GetSha256() []byte {
+	if x != nil {
+		return x.Sha256
+	}
+	return nil
+}
+
+func (x *DecisionEvidence) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *DecisionEvidence) GetTitle() string {
+	if x != nil {
+		return x.Title
+	}
+	return ""
+}
+
+func (x *DecisionEvidence) GetMustView() bool {
+	if x != nil {
+		return x.MustView
+	}
+	return false
+}
+
+// Origin is the host that a program asks for: one with a dialect and powers of
+// its own. The server stores it and gives it back to the program, reads nothing
+// in it, and shows people its dialect alone.
+type Origin struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The host's dialect, as mcp or claude-hook.
+	Dialect string `protobuf:"bytes,1,opt,name=dialect,proto3" json:"dialect,omitempty"`
+	// In which version.
+	Version string `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	// The host's request, byte for byte; at most 65,536.
+	Raw []byte `protobuf:"bytes,3,opt,name=raw,proto3" json:"raw,omitempty"`
+	// SHA-256 of it. Set by the server.
+	RawSha256 []byte `protobuf:"bytes,4,opt,name=raw_sha256,json=rawSha256,proto3" json:"raw_sha256,omitempty"`
+	// The host's own names for the question; at most 16.
+	Correlation map[string]string `protobuf:"bytes,5,rep,name=correlation,proto3" json:"correlation,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// It takes other arguments. Without it an option of kind EDIT is refused.
+	CanEdit bool `protobuf:"varint,6,opt,name=can_edit,json=canEdit,proto3" json:"can_edit,omitempty"`
+	// It can remember an answer.
+	CanPersist bool `protobuf:"varint,7,opt,name=can_persist,json=canPersist,proto3" json:"can_persist,omitempty"`
+	// It takes a text. Without it no option has one; one that needs one is
+	// refused.
+	CanText bool `protobuf:"varint,8,opt,name=can_text,json=canText,proto3" json:"can_text,omitempty"`
+	// It takes several options. Without it a multi of more than one is refused.
+	CanMulti bool `protobuf:"varint,9,opt,name=can_multi,json=canMulti,proto3" json:"can_multi,omitempty"`
+	// How long it waits, 1 s to 30 days: the question ends then at the latest.
+	HostTimeout   *durationpb.Duration `protobuf:"bytes,10,opt,name=host_timeout,json=hostTimeout,proto3" json:"host_timeout,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Origin) Reset() {
+	*x = Origin{}
+	mi := &file_beckon_v1_decision_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Origin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Origin) ProtoMessage() {}
+
+func (x *Origin) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_decision_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Origin.ProtoReflect.Descriptor instead.
+func (*Origin) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Origin) GetDialect() string {
+	if x != nil {
+		return x.Dialect
+	}
+	return ""
+}
+
+func (x *Origin) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *Origin) GetRaw() []byte {
+	if x != nil {
+		return x.Raw
+	}
+	return nil
+}
+
+func (x *Origin) GetRawSha256() []byte {
+	if x != nil {
+		return x.RawSha256
+	}
+	return nil
+}
+
+func (x *Origin) GetCorrelation() map[string]string {
+	if x != nil {
+		return x.Correlation
+	}
+	return nil
+}
+
+func (x *Origin) GetCanEdit() bool {
+	if x != nil {
+		return x.CanEdit
+	}
+	return false
+}
+
+func (x *Origin) GetCanPersist() bool {
+	if x != nil {
+		return x.CanPersist
+	}
+	return false
+}
+
+func (x *Origin) GetCanText() bool {
+	if x != nil {
+		return x.CanText
+	}
+	return false
+}
+
+func (x *Origin) GetCanMulti() bool {
+	if x != nil {
+		return x.CanMulti
+	}
+	return false
+}
+
+func (x *Origin) GetHostTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.HostTimeout
+	}
+	return nil
+}
+
 // AnswerItem answers one item.
 type AnswerItem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1614,7 +1902,7 @@ type AnswerItem struct {
 
 func (x *AnswerItem) Reset() {
 	*x = AnswerItem{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[8]
+	mi := &file_beckon_v1_decision_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1626,7 +1914,7 @@ func (x *AnswerItem) String() string {
 func (*AnswerItem) ProtoMessage() {}
 
 func (x *AnswerItem) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[8]
+	mi := &file_beckon_v1_decision_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1639,7 +1927,7 @@ func (x *AnswerItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerItem.ProtoReflect.Descriptor instead.
 func (*AnswerItem) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{8}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *AnswerItem) GetItemId() string {
@@ -1708,7 +1996,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[9]
+	mi := &file_beckon_v1_decision_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1720,7 +2008,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[9]
+	mi := &file_beckon_v1_decision_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1733,7 +2021,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{9}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Answer) GetItems() []*AnswerItem {
@@ -1808,7 +2096,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[10]
+	mi := &file_beckon_v1_decision_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1820,7 +2108,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[10]
+	mi := &file_beckon_v1_decision_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1833,7 +2121,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{10}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Grant) GetId() string {
@@ -1935,14 +2223,20 @@ type Decision struct {
 	// effect, for RESOLVE_UNCERTAIN.
 	AboutVersion uint32 `protobuf:"varint,22,opt,name=about_version,json=aboutVersion,proto3" json:"about_version,omitempty"`
 	// How the answers to several items belong together.
-	Join          DecisionJoin `protobuf:"varint,23,opt,name=join,proto3,enum=beckon.v1.DecisionJoin" json:"join,omitempty"`
+	Join DecisionJoin `protobuf:"varint,23,opt,name=join,proto3,enum=beckon.v1.DecisionJoin" json:"join,omitempty"`
+	// When the person is called again, the next one first.
+	RemindTimes []*timestamppb.Timestamp `protobuf:"bytes,24,rep,name=remind_times,json=remindTimes,proto3" json:"remind_times,omitempty"`
+	// When it comes back; absent where it was not put aside.
+	SnoozeUntil *timestamppb.Timestamp `protobuf:"bytes,25,opt,name=snooze_until,json=snoozeUntil,proto3" json:"snooze_until,omitempty"`
+	// The host it is asked for. People get its dialect alone.
+	Origin        *Origin `protobuf:"bytes,26,opt,name=origin,proto3" json:"origin,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Decision) Reset() {
 	*x = Decision{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[11]
+	mi := &file_beckon_v1_decision_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1954,7 +2248,7 @@ func (x *Decision) String() string {
 func (*Decision) ProtoMessage() {}
 
 func (x *Decision) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[11]
+	mi := &file_beckon_v1_decision_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1967,7 +2261,7 @@ func (x *Decision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decision.ProtoReflect.Descriptor instead.
 func (*Decision) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{11}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Decision) GetId() string {
@@ -2131,6 +2425,27 @@ func (x *Decision) GetJoin() DecisionJoin {
 	return DecisionJoin_DECISION_JOIN_UNSPECIFIED
 }
 
+func (x *Decision) GetRemindTimes() []*timestamppb.Timestamp {
+	if x != nil {
+		return x.RemindTimes
+	}
+	return nil
+}
+
+func (x *Decision) GetSnoozeUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.SnoozeUntil
+	}
+	return nil
+}
+
+func (x *Decision) GetOrigin() *Origin {
+	if x != nil {
+		return x.Origin
+	}
+	return nil
+}
+
 // RequestDecisionRequest asks a person.
 type RequestDecisionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2155,14 +2470,23 @@ type RequestDecisionRequest struct {
 	// Open question of the same task that this one takes the place of.
 	Supersedes string `protobuf:"bytes,10,opt,name=supersedes,proto3" json:"supersedes,omitempty"`
 	// How the answers to several items belong together.
-	Join          DecisionJoin `protobuf:"varint,11,opt,name=join,proto3,enum=beckon.v1.DecisionJoin" json:"join,omitempty"`
+	Join DecisionJoin `protobuf:"varint,11,opt,name=join,proto3,enum=beckon.v1.DecisionJoin" json:"join,omitempty"`
+	// When to call the person again, from the question on: at most 3, a minute or
+	// more apart, and as far from its end. Left out, a question with an end calls
+	// again after half and nine tenths of its time. A call takes the place of the
+	// one before.
+	RemindAfter []*durationpb.Duration `protobuf:"bytes,12,rep,name=remind_after,json=remindAfter,proto3" json:"remind_after,omitempty"`
+	// Never call again.
+	NoReminders bool `protobuf:"varint,13,opt,name=no_reminders,json=noReminders,proto3" json:"no_reminders,omitempty"`
+	// The host it is asked for, if there is one.
+	Origin        *Origin `protobuf:"bytes,14,opt,name=origin,proto3" json:"origin,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RequestDecisionRequest) Reset() {
 	*x = RequestDecisionRequest{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[12]
+	mi := &file_beckon_v1_decision_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2174,7 +2498,7 @@ func (x *RequestDecisionRequest) String() string {
 func (*RequestDecisionRequest) ProtoMessage() {}
 
 func (x *RequestDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[12]
+	mi := &file_beckon_v1_decision_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2187,7 +2511,7 @@ func (x *RequestDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestDecisionRequest.ProtoReflect.Descriptor instead.
 func (*RequestDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{12}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RequestDecisionRequest) GetTaskId() string {
@@ -2267,6 +2591,27 @@ func (x *RequestDecisionRequest) GetJoin() DecisionJoin {
 	return DecisionJoin_DECISION_JOIN_UNSPECIFIED
 }
 
+func (x *RequestDecisionRequest) GetRemindAfter() []*durationpb.Duration {
+	if x != nil {
+		return x.RemindAfter
+	}
+	return nil
+}
+
+func (x *RequestDecisionRequest) GetNoReminders() bool {
+	if x != nil {
+		return x.NoReminders
+	}
+	return false
+}
+
+func (x *RequestDecisionRequest) GetOrigin() *Origin {
+	if x != nil {
+		return x.Origin
+	}
+	return nil
+}
+
 // RequestDecisionResponse is the decision, new or found again.
 type RequestDecisionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2278,7 +2623,7 @@ type RequestDecisionResponse struct {
 
 func (x *RequestDecisionResponse) Reset() {
 	*x = RequestDecisionResponse{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[13]
+	mi := &file_beckon_v1_decision_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2290,7 +2635,7 @@ func (x *RequestDecisionResponse) String() string {
 func (*RequestDecisionResponse) ProtoMessage() {}
 
 func (x *RequestDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[13]
+	mi := &file_beckon_v1_decision_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2303,7 +2648,7 @@ func (x *RequestDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestDecisionResponse.ProtoReflect.Descriptor instead.
 func (*RequestDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{13}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RequestDecisionResponse) GetDecision() *Decision {
@@ -2326,7 +2671,7 @@ type WaitDecisionRequest struct {
 
 func (x *WaitDecisionRequest) Reset() {
 	*x = WaitDecisionRequest{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[14]
+	mi := &file_beckon_v1_decision_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2338,7 +2683,7 @@ func (x *WaitDecisionRequest) String() string {
 func (*WaitDecisionRequest) ProtoMessage() {}
 
 func (x *WaitDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[14]
+	mi := &file_beckon_v1_decision_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2351,7 +2696,7 @@ func (x *WaitDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitDecisionRequest.ProtoReflect.Descriptor instead.
 func (*WaitDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{14}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *WaitDecisionRequest) GetDecisionId() string {
@@ -2379,7 +2724,7 @@ type WaitDecisionResponse struct {
 
 func (x *WaitDecisionResponse) Reset() {
 	*x = WaitDecisionResponse{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[15]
+	mi := &file_beckon_v1_decision_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2391,7 +2736,7 @@ func (x *WaitDecisionResponse) String() string {
 func (*WaitDecisionResponse) ProtoMessage() {}
 
 func (x *WaitDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[15]
+	mi := &file_beckon_v1_decision_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2404,7 +2749,7 @@ func (x *WaitDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitDecisionResponse.ProtoReflect.Descriptor instead.
 func (*WaitDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{15}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *WaitDecisionResponse) GetDecision() *Decision {
@@ -2425,7 +2770,7 @@ type AcknowledgeDecisionRequest struct {
 
 func (x *AcknowledgeDecisionRequest) Reset() {
 	*x = AcknowledgeDecisionRequest{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[16]
+	mi := &file_beckon_v1_decision_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2437,7 +2782,7 @@ func (x *AcknowledgeDecisionRequest) String() string {
 func (*AcknowledgeDecisionRequest) ProtoMessage() {}
 
 func (x *AcknowledgeDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[16]
+	mi := &file_beckon_v1_decision_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2450,7 +2795,7 @@ func (x *AcknowledgeDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcknowledgeDecisionRequest.ProtoReflect.Descriptor instead.
 func (*AcknowledgeDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{16}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *AcknowledgeDecisionRequest) GetDecisionId() string {
@@ -2472,7 +2817,7 @@ type AcknowledgeDecisionResponse struct {
 
 func (x *AcknowledgeDecisionResponse) Reset() {
 	*x = AcknowledgeDecisionResponse{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[17]
+	mi := &file_beckon_v1_decision_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2484,7 +2829,7 @@ func (x *AcknowledgeDecisionResponse) String() string {
 func (*AcknowledgeDecisionResponse) ProtoMessage() {}
 
 func (x *AcknowledgeDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[17]
+	mi := &file_beckon_v1_decision_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2497,7 +2842,7 @@ func (x *AcknowledgeDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcknowledgeDecisionResponse.ProtoReflect.Descriptor instead.
 func (*AcknowledgeDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{17}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *AcknowledgeDecisionResponse) GetAlertTime() *timestamppb.Timestamp {
@@ -2538,7 +2883,7 @@ type AnswerDecisionRequest struct {
 
 func (x *AnswerDecisionRequest) Reset() {
 	*x = AnswerDecisionRequest{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[18]
+	mi := &file_beckon_v1_decision_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2550,7 +2895,7 @@ func (x *AnswerDecisionRequest) String() string {
 func (*AnswerDecisionRequest) ProtoMessage() {}
 
 func (x *AnswerDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[18]
+	mi := &file_beckon_v1_decision_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2563,7 +2908,7 @@ func (x *AnswerDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerDecisionRequest.ProtoReflect.Descriptor instead.
 func (*AnswerDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{18}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *AnswerDecisionRequest) GetDecisionId() string {
@@ -2653,7 +2998,7 @@ type Winner struct {
 
 func (x *Winner) Reset() {
 	*x = Winner{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[19]
+	mi := &file_beckon_v1_decision_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2665,7 +3010,7 @@ func (x *Winner) String() string {
 func (*Winner) ProtoMessage() {}
 
 func (x *Winner) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[19]
+	mi := &file_beckon_v1_decision_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2678,7 +3023,7 @@ func (x *Winner) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Winner.ProtoReflect.Descriptor instead.
 func (*Winner) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{19}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Winner) GetInstallationId() string {
@@ -2728,7 +3073,7 @@ type AnswerDecisionResponse struct {
 
 func (x *AnswerDecisionResponse) Reset() {
 	*x = AnswerDecisionResponse{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[20]
+	mi := &file_beckon_v1_decision_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2740,7 +3085,7 @@ func (x *AnswerDecisionResponse) String() string {
 func (*AnswerDecisionResponse) ProtoMessage() {}
 
 func (x *AnswerDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[20]
+	mi := &file_beckon_v1_decision_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2753,7 +3098,7 @@ func (x *AnswerDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerDecisionResponse.ProtoReflect.Descriptor instead.
 func (*AnswerDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{20}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AnswerDecisionResponse) GetOutcome() AnswerOutcome {
@@ -2804,7 +3149,7 @@ type WithdrawDecisionRequest struct {
 
 func (x *WithdrawDecisionRequest) Reset() {
 	*x = WithdrawDecisionRequest{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[21]
+	mi := &file_beckon_v1_decision_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2816,7 +3161,7 @@ func (x *WithdrawDecisionRequest) String() string {
 func (*WithdrawDecisionRequest) ProtoMessage() {}
 
 func (x *WithdrawDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[21]
+	mi := &file_beckon_v1_decision_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2829,7 +3174,7 @@ func (x *WithdrawDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WithdrawDecisionRequest.ProtoReflect.Descriptor instead.
 func (*WithdrawDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{21}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *WithdrawDecisionRequest) GetDecisionId() string {
@@ -2858,7 +3203,7 @@ type WithdrawDecisionResponse struct {
 
 func (x *WithdrawDecisionResponse) Reset() {
 	*x = WithdrawDecisionResponse{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[22]
+	mi := &file_beckon_v1_decision_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2870,7 +3215,7 @@ func (x *WithdrawDecisionResponse) String() string {
 func (*WithdrawDecisionResponse) ProtoMessage() {}
 
 func (x *WithdrawDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[22]
+	mi := &file_beckon_v1_decision_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2883,7 +3228,7 @@ func (x *WithdrawDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WithdrawDecisionResponse.ProtoReflect.Descriptor instead.
 func (*WithdrawDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{22}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *WithdrawDecisionResponse) GetDecision() *Decision {
@@ -2904,7 +3249,7 @@ type GetDecisionRequest struct {
 
 func (x *GetDecisionRequest) Reset() {
 	*x = GetDecisionRequest{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[23]
+	mi := &file_beckon_v1_decision_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2916,7 +3261,7 @@ func (x *GetDecisionRequest) String() string {
 func (*GetDecisionRequest) ProtoMessage() {}
 
 func (x *GetDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[23]
+	mi := &file_beckon_v1_decision_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2929,7 +3274,7 @@ func (x *GetDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDecisionRequest.ProtoReflect.Descriptor instead.
 func (*GetDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{23}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GetDecisionRequest) GetDecisionId() string {
@@ -2950,7 +3295,7 @@ type GetDecisionResponse struct {
 
 func (x *GetDecisionResponse) Reset() {
 	*x = GetDecisionResponse{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[24]
+	mi := &file_beckon_v1_decision_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2962,7 +3307,7 @@ func (x *GetDecisionResponse) String() string {
 func (*GetDecisionResponse) ProtoMessage() {}
 
 func (x *GetDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[24]
+	mi := &file_beckon_v1_decision_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2975,7 +3320,7 @@ func (x *GetDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDecisionResponse.ProtoReflect.Descriptor instead.
 func (*GetDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{24}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GetDecisionResponse) GetDecision() *Decision {
@@ -2996,7 +3341,7 @@ type RevokeGrantRequest struct {
 
 func (x *RevokeGrantRequest) Reset() {
 	*x = RevokeGrantRequest{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[25]
+	mi := &file_beckon_v1_decision_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3008,7 +3353,7 @@ func (x *RevokeGrantRequest) String() string {
 func (*RevokeGrantRequest) ProtoMessage() {}
 
 func (x *RevokeGrantRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[25]
+	mi := &file_beckon_v1_decision_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3021,7 +3366,7 @@ func (x *RevokeGrantRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeGrantRequest.ProtoReflect.Descriptor instead.
 func (*RevokeGrantRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{25}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *RevokeGrantRequest) GetGrantId() string {
@@ -3046,7 +3391,7 @@ type RevokeGrantResponse struct {
 
 func (x *RevokeGrantResponse) Reset() {
 	*x = RevokeGrantResponse{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[26]
+	mi := &file_beckon_v1_decision_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3058,7 +3403,7 @@ func (x *RevokeGrantResponse) String() string {
 func (*RevokeGrantResponse) ProtoMessage() {}
 
 func (x *RevokeGrantResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[26]
+	mi := &file_beckon_v1_decision_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3071,7 +3416,7 @@ func (x *RevokeGrantResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeGrantResponse.ProtoReflect.Descriptor instead.
 func (*RevokeGrantResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{26}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RevokeGrantResponse) GetOutcome() RevokeOutcome {
@@ -3112,7 +3457,7 @@ type PreviewEditRequest struct {
 
 func (x *PreviewEditRequest) Reset() {
 	*x = PreviewEditRequest{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[27]
+	mi := &file_beckon_v1_decision_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3124,7 +3469,7 @@ func (x *PreviewEditRequest) String() string {
 func (*PreviewEditRequest) ProtoMessage() {}
 
 func (x *PreviewEditRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[27]
+	mi := &file_beckon_v1_decision_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3137,7 +3482,7 @@ func (x *PreviewEditRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreviewEditRequest.ProtoReflect.Descriptor instead.
 func (*PreviewEditRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{27}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *PreviewEditRequest) GetDecisionId() string {
@@ -3181,7 +3526,7 @@ type PreviewEditResponse struct {
 
 func (x *PreviewEditResponse) Reset() {
 	*x = PreviewEditResponse{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[28]
+	mi := &file_beckon_v1_decision_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3193,7 +3538,7 @@ func (x *PreviewEditResponse) String() string {
 func (*PreviewEditResponse) ProtoMessage() {}
 
 func (x *PreviewEditResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[28]
+	mi := &file_beckon_v1_decision_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3206,7 +3551,7 @@ func (x *PreviewEditResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreviewEditResponse.ProtoReflect.Descriptor instead.
 func (*PreviewEditResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{28}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *PreviewEditResponse) GetFacts() []*Fact {
@@ -3219,6 +3564,421 @@ func (x *PreviewEditResponse) GetFacts() []*Fact {
 func (x *PreviewEditResponse) GetActionDigest() []byte {
 	if x != nil {
 		return x.ActionDigest
+	}
+	return nil
+}
+
+// ItemEvidence is evidence for one item.
+type ItemEvidence struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The item.
+	ItemId string `protobuf:"bytes,1,opt,name=item_id,json=itemId,proto3" json:"item_id,omitempty"`
+	// What is added to it.
+	Evidence      []*DecisionEvidence `protobuf:"bytes,2,rep,name=evidence,proto3" json:"evidence,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ItemEvidence) Reset() {
+	*x = ItemEvidence{}
+	mi := &file_beckon_v1_decision_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ItemEvidence) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ItemEvidence) ProtoMessage() {}
+
+func (x *ItemEvidence) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_decision_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ItemEvidence.ProtoReflect.Descriptor instead.
+func (*ItemEvidence) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *ItemEvidence) GetItemId() string {
+	if x != nil {
+		return x.ItemId
+	}
+	return ""
+}
+
+func (x *ItemEvidence) GetEvidence() []*DecisionEvidence {
+	if x != nil {
+		return x.Evidence
+	}
+	return nil
+}
+
+// AmendDecisionRequest adds to an open question.
+type AmendDecisionRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The decision.
+	DecisionId string `protobuf:"bytes,1,opt,name=decision_id,json=decisionId,proto3" json:"decision_id,omitempty"`
+	// The agent's words, in place of those before; left out they stay.
+	AgentReason string `protobuf:"bytes,2,opt,name=agent_reason,json=agentReason,proto3" json:"agent_reason,omitempty"`
+	// What there is to look at besides.
+	Evidence      []*ItemEvidence `protobuf:"bytes,3,rep,name=evidence,proto3" json:"evidence,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AmendDecisionRequest) Reset() {
+	*x = AmendDecisionRequest{}
+	mi := &file_beckon_v1_decision_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AmendDecisionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AmendDecisionRequest) ProtoMessage() {}
+
+func (x *AmendDecisionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_decision_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AmendDecisionRequest.ProtoReflect.Descriptor instead.
+func (*AmendDecisionRequest) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *AmendDecisionRequest) GetDecisionId() string {
+	if x != nil {
+		return x.DecisionId
+	}
+	return ""
+}
+
+func (x *AmendDecisionRequest) GetAgentReason() string {
+	if x != nil {
+		return x.AgentReason
+	}
+	return ""
+}
+
+func (x *AmendDecisionRequest) GetEvidence() []*ItemEvidence {
+	if x != nil {
+		return x.Evidence
+	}
+	return nil
+}
+
+// AmendDecisionResponse is the decision, in its new revision.
+type AmendDecisionResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The decision.
+	Decision      *Decision `protobuf:"bytes,1,opt,name=decision,proto3" json:"decision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AmendDecisionResponse) Reset() {
+	*x = AmendDecisionResponse{}
+	mi := &file_beckon_v1_decision_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AmendDecisionResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AmendDecisionResponse) ProtoMessage() {}
+
+func (x *AmendDecisionResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_decision_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AmendDecisionResponse.ProtoReflect.Descriptor instead.
+func (*AmendDecisionResponse) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *AmendDecisionResponse) GetDecision() *Decision {
+	if x != nil {
+		return x.Decision
+	}
+	return nil
+}
+
+// SnoozeDecisionRequest puts a question aside.
+type SnoozeDecisionRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The decision.
+	DecisionId string `protobuf:"bytes,1,opt,name=decision_id,json=decisionId,proto3" json:"decision_id,omitempty"`
+	// For how long, up to 30 days and to its end (INVALID_ARGUMENT, LIMIT). Left
+	// out, it comes back now.
+	Snooze        *durationpb.Duration `protobuf:"bytes,2,opt,name=snooze,proto3" json:"snooze,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SnoozeDecisionRequest) Reset() {
+	*x = SnoozeDecisionRequest{}
+	mi := &file_beckon_v1_decision_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SnoozeDecisionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SnoozeDecisionRequest) ProtoMessage() {}
+
+func (x *SnoozeDecisionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_decision_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SnoozeDecisionRequest.ProtoReflect.Descriptor instead.
+func (*SnoozeDecisionRequest) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *SnoozeDecisionRequest) GetDecisionId() string {
+	if x != nil {
+		return x.DecisionId
+	}
+	return ""
+}
+
+func (x *SnoozeDecisionRequest) GetSnooze() *durationpb.Duration {
+	if x != nil {
+		return x.Snooze
+	}
+	return nil
+}
+
+// SnoozeDecisionResponse is the decision, still PENDING; one that was closed is
+// as it was.
+type SnoozeDecisionResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The decision.
+	Decision *Decision `protobuf:"bytes,1,opt,name=decision,proto3" json:"decision,omitempty"`
+	// Account stamp that includes this write.
+	AsOf          []byte `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SnoozeDecisionResponse) Reset() {
+	*x = SnoozeDecisionResponse{}
+	mi := &file_beckon_v1_decision_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SnoozeDecisionResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SnoozeDecisionResponse) ProtoMessage() {}
+
+func (x *SnoozeDecisionResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_decision_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SnoozeDecisionResponse.ProtoReflect.Descriptor instead.
+func (*SnoozeDecisionResponse) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *SnoozeDecisionResponse) GetDecision() *Decision {
+	if x != nil {
+		return x.Decision
+	}
+	return nil
+}
+
+func (x *SnoozeDecisionResponse) GetAsOf() []byte {
+	if x != nil {
+		return x.AsOf
+	}
+	return nil
+}
+
+// DenyAllOpenRequest refuses many. Without task and agent it is the whole
+// account.
+type DenyAllOpenRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The same key refuses nothing that was asked since.
+	IdempotencyKey string `protobuf:"bytes,1,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
+	// Of this task only.
+	TaskId string `protobuf:"bytes,2,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	// Of this agent only.
+	AgentId string `protobuf:"bytes,3,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
+	// Where the person does it.
+	Surface       Surface `protobuf:"varint,4,opt,name=surface,proto3,enum=beckon.v1.Surface" json:"surface,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DenyAllOpenRequest) Reset() {
+	*x = DenyAllOpenRequest{}
+	mi := &file_beckon_v1_decision_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DenyAllOpenRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DenyAllOpenRequest) ProtoMessage() {}
+
+func (x *DenyAllOpenRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_decision_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DenyAllOpenRequest.ProtoReflect.Descriptor instead.
+func (*DenyAllOpenRequest) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *DenyAllOpenRequest) GetIdempotencyKey() string {
+	if x != nil {
+		return x.IdempotencyKey
+	}
+	return ""
+}
+
+func (x *DenyAllOpenRequest) GetTaskId() string {
+	if x != nil {
+		return x.TaskId
+	}
+	return ""
+}
+
+func (x *DenyAllOpenRequest) GetAgentId() string {
+	if x != nil {
+		return x.AgentId
+	}
+	return ""
+}
+
+func (x *DenyAllOpenRequest) GetSurface() Surface {
+	if x != nil {
+		return x.Surface
+	}
+	return Surface_SURFACE_UNSPECIFIED
+}
+
+// DenyAllOpenResponse tells what came of it.
+type DenyAllOpenResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Refused, or dismissed where nothing could be refused.
+	DeniedIds []string `protobuf:"bytes,1,rep,name=denied_ids,json=deniedIds,proto3" json:"denied_ids,omitempty"`
+	// Left open: questions of the server, and those that want words with a no.
+	SkippedIds []string `protobuf:"bytes,2,rep,name=skipped_ids,json=skippedIds,proto3" json:"skipped_ids,omitempty"`
+	// Account stamp that includes this write.
+	AsOf          []byte `protobuf:"bytes,3,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DenyAllOpenResponse) Reset() {
+	*x = DenyAllOpenResponse{}
+	mi := &file_beckon_v1_decision_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DenyAllOpenResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DenyAllOpenResponse) ProtoMessage() {}
+
+func (x *DenyAllOpenResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_decision_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DenyAllOpenResponse.ProtoReflect.Descriptor instead.
+func (*DenyAllOpenResponse) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *DenyAllOpenResponse) GetDeniedIds() []string {
+	if x != nil {
+		return x.DeniedIds
+	}
+	return nil
+}
+
+func (x *DenyAllOpenResponse) GetSkippedIds() []string {
+	if x != nil {
+		return x.SkippedIds
+	}
+	return nil
+}
+
+func (x *DenyAllOpenResponse) GetAsOf() []byte {
+	if x != nil {
+		return x.AsOf
 	}
 	return nil
 }
@@ -3270,7 +4030,7 @@ const file_beckon_v1_decision_proto_rawDesc = "" +
 	"\bweb_only\x18\x02 \x01(\bR\awebOnly\"G\n" +
 	"\vMultiChoice\x12\x1b\n" +
 	"\x03min\x18\x01 \x01(\rB\t\xbaH\x06*\x04\x18\b(\x01R\x03min\x12\x1b\n" +
-	"\x03max\x18\x02 \x01(\rB\t\xbaH\x06*\x04\x18\b(\x01R\x03max\"\xa8\x03\n" +
+	"\x03max\x18\x02 \x01(\rB\t\xbaH\x06*\x04\x18\b(\x01R\x03max\"\xeb\x03\n" +
 	"\fDecisionItem\x12\x19\n" +
 	"\x02id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x02id\x12$\n" +
 	"\bquestion\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\bquestion\x12)\n" +
@@ -3283,7 +4043,33 @@ const file_beckon_v1_decision_proto_rawDesc = "" +
 	"\x03url\x18\b \x01(\tB\b\xbaH\x05r\x03(\x80\x10R\x03url\x12,\n" +
 	"\x05multi\x18\t \x01(\v2\x16.beckon.v1.MultiChoiceR\x05multi\x12#\n" +
 	"\x04form\x18\n" +
-	" \x01(\v2\x0f.beckon.v1.FormR\x04form\"\x89\x02\n" +
+	" \x01(\v2\x0f.beckon.v1.FormR\x04form\x12A\n" +
+	"\bevidence\x18\v \x03(\v2\x1b.beckon.v1.DecisionEvidenceB\b\xbaH\x05\x92\x01\x02\x10\x10R\bevidence\"\xca\x01\n" +
+	"\x10DecisionEvidence\x127\n" +
+	"\x04type\x18\x01 \x01(\x0e2\x17.beckon.v1.EvidenceTypeB\n" +
+	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\x04type\x12\x1f\n" +
+	"\x06sha256\x18\x02 \x01(\fB\a\xbaH\x04z\x02h R\x06sha256\x12\x1d\n" +
+	"\x05bytes\x18\x03 \x01(\x04B\a\xbaH\x042\x02(\x01R\x05bytes\x12 \n" +
+	"\x05title\x18\x04 \x01(\tB\n" +
+	"\xbaH\ar\x05\x18x(\xe0\x03R\x05title\x12\x1b\n" +
+	"\tmust_view\x18\x05 \x01(\bR\bmustView\"\xee\x03\n" +
+	"\x06Origin\x12#\n" +
+	"\adialect\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18(R\adialect\x12!\n" +
+	"\aversion\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18(R\aversion\x12\x1b\n" +
+	"\x03raw\x18\x03 \x01(\fB\t\xbaH\x06z\x04\x18\x80\x80\x04R\x03raw\x12\x1d\n" +
+	"\n" +
+	"raw_sha256\x18\x04 \x01(\fR\trawSha256\x12[\n" +
+	"\vcorrelation\x18\x05 \x03(\v2\".beckon.v1.Origin.CorrelationEntryB\x15\xbaH\x12\x9a\x01\x0f\x10\x10\"\x04r\x02\x18@*\x05r\x03(\x80\x04R\vcorrelation\x12\x19\n" +
+	"\bcan_edit\x18\x06 \x01(\bR\acanEdit\x12\x1f\n" +
+	"\vcan_persist\x18\a \x01(\bR\n" +
+	"canPersist\x12\x19\n" +
+	"\bcan_text\x18\b \x01(\bR\acanText\x12\x1b\n" +
+	"\tcan_multi\x18\t \x01(\bR\bcanMulti\x12O\n" +
+	"\fhost_timeout\x18\n" +
+	" \x01(\v2\x19.google.protobuf.DurationB\x11\xbaH\x0e\xaa\x01\v\"\x05\b\x80\x9a\x9e\x012\x02\b\x01R\vhostTimeout\x1a>\n" +
+	"\x10CorrelationEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x89\x02\n" +
 	"\n" +
 	"AnswerItem\x12\"\n" +
 	"\aitem_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x06itemId\x121\n" +
@@ -3311,7 +4097,7 @@ const file_beckon_v1_decision_proto_rawDesc = "" +
 	"\vexpire_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"expireTime\x12\x1b\n" +
 	"\teffect_id\x18\x06 \x01(\tR\beffectId\x125\n" +
-	"\buse_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\auseTime\"\x88\a\n" +
+	"\buse_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\auseTime\"\xb1\b\n" +
 	"\bDecision\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\tR\x06taskId\x12\x1b\n" +
@@ -3339,7 +4125,10 @@ const file_beckon_v1_decision_proto_rawDesc = "" +
 	"\fclose_reason\x18\x14 \x01(\tR\vcloseReason\x12\x19\n" +
 	"\babout_id\x18\x15 \x01(\tR\aaboutId\x12#\n" +
 	"\rabout_version\x18\x16 \x01(\rR\faboutVersion\x12+\n" +
-	"\x04join\x18\x17 \x01(\x0e2\x17.beckon.v1.DecisionJoinR\x04join\"\xa7\x04\n" +
+	"\x04join\x18\x17 \x01(\x0e2\x17.beckon.v1.DecisionJoinR\x04join\x12=\n" +
+	"\fremind_times\x18\x18 \x03(\v2\x1a.google.protobuf.TimestampR\vremindTimes\x12=\n" +
+	"\fsnooze_until\x18\x19 \x01(\v2\x1a.google.protobuf.TimestampR\vsnoozeUntil\x12)\n" +
+	"\x06origin\x18\x1a \x01(\v2\x11.beckon.v1.OriginR\x06origin\"\xcd\x05\n" +
 	"\x16RequestDecisionRequest\x12\"\n" +
 	"\atask_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x06taskId\x12\"\n" +
 	"\blease_id\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18@R\aleaseId\x12\x1c\n" +
@@ -3357,7 +4146,10 @@ const file_beckon_v1_decision_proto_rawDesc = "" +
 	"supersedes\x18\n" +
 	" \x01(\tB\a\xbaH\x04r\x02\x18@R\n" +
 	"supersedes\x125\n" +
-	"\x04join\x18\v \x01(\x0e2\x17.beckon.v1.DecisionJoinB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04join\"J\n" +
+	"\x04join\x18\v \x01(\x0e2\x17.beckon.v1.DecisionJoinB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04join\x12V\n" +
+	"\fremind_after\x18\f \x03(\v2\x19.google.protobuf.DurationB\x18\xbaH\x15\x92\x01\x12\x10\x03\"\x0e\xaa\x01\v\"\x05\b\x80\x9a\x9e\x012\x02\b<R\vremindAfter\x12!\n" +
+	"\fno_reminders\x18\r \x01(\bR\vnoReminders\x12)\n" +
+	"\x06origin\x18\x0e \x01(\v2\x11.beckon.v1.OriginR\x06origin\"J\n" +
 	"\x17RequestDecisionResponse\x12/\n" +
 	"\bdecision\x18\x01 \x01(\v2\x13.beckon.v1.DecisionR\bdecision\"~\n" +
 	"\x13WaitDecisionRequest\x12*\n" +
@@ -3427,7 +4219,37 @@ const file_beckon_v1_decision_proto_rawDesc = "" +
 	"\x10edited_args_json\x18\x04 \x01(\fB\v\xbaH\bz\x06\x10\x02\x18\x80\x80\bR\x0eeditedArgsJson\"a\n" +
 	"\x13PreviewEditResponse\x12%\n" +
 	"\x05facts\x18\x01 \x03(\v2\x0f.beckon.v1.FactR\x05facts\x12#\n" +
-	"\raction_digest\x18\x02 \x01(\fR\factionDigest*\xde\x01\n" +
+	"\raction_digest\x18\x02 \x01(\fR\factionDigest\"w\n" +
+	"\fItemEvidence\x12\"\n" +
+	"\aitem_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x06itemId\x12C\n" +
+	"\bevidence\x18\x02 \x03(\v2\x1b.beckon.v1.DecisionEvidenceB\n" +
+	"\xbaH\a\x92\x01\x04\b\x01\x10\x10R\bevidence\"\xae\x01\n" +
+	"\x14AmendDecisionRequest\x12*\n" +
+	"\vdecision_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\n" +
+	"decisionId\x12+\n" +
+	"\fagent_reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\x10R\vagentReason\x12=\n" +
+	"\bevidence\x18\x03 \x03(\v2\x17.beckon.v1.ItemEvidenceB\b\xbaH\x05\x92\x01\x02\x10\x10R\bevidence\"H\n" +
+	"\x15AmendDecisionResponse\x12/\n" +
+	"\bdecision\x18\x01 \x01(\v2\x13.beckon.v1.DecisionR\bdecision\"\x89\x01\n" +
+	"\x15SnoozeDecisionRequest\x12*\n" +
+	"\vdecision_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\n" +
+	"decisionId\x12D\n" +
+	"\x06snooze\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\x11\xbaH\x0e\xaa\x01\v\"\x05\b\x80\x9a\x9e\x012\x02\b\x01R\x06snooze\"^\n" +
+	"\x16SnoozeDecisionResponse\x12/\n" +
+	"\bdecision\x18\x01 \x01(\v2\x13.beckon.v1.DecisionR\bdecision\x12\x13\n" +
+	"\x05as_of\x18\x02 \x01(\fR\x04asOf\"\xc7\x01\n" +
+	"\x12DenyAllOpenRequest\x123\n" +
+	"\x0fidempotency_key\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80\x01R\x0eidempotencyKey\x12 \n" +
+	"\atask_id\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18@R\x06taskId\x12\"\n" +
+	"\bagent_id\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18@R\aagentId\x126\n" +
+	"\asurface\x18\x04 \x01(\x0e2\x12.beckon.v1.SurfaceB\b\xbaH\x05\x82\x01\x02\x10\x01R\asurface\"j\n" +
+	"\x13DenyAllOpenResponse\x12\x1d\n" +
+	"\n" +
+	"denied_ids\x18\x01 \x03(\tR\tdeniedIds\x12\x1f\n" +
+	"\vskipped_ids\x18\x02 \x03(\tR\n" +
+	"skippedIds\x12\x13\n" +
+	"\x05as_of\x18\x03 \x01(\fR\x04asOf*\xde\x01\n" +
 	"\rDecisionState\x12\x1e\n" +
 	"\x1aDECISION_STATE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16DECISION_STATE_PENDING\x10\x01\x12\x1b\n" +
@@ -3475,7 +4297,14 @@ const file_beckon_v1_decision_proto_rawDesc = "" +
 	"\x12FIELD_TYPE_INTEGER\x10\x03\x12\x16\n" +
 	"\x12FIELD_TYPE_BOOLEAN\x10\x04\x12\x15\n" +
 	"\x11FIELD_TYPE_CHOICE\x10\x05\x12\x16\n" +
-	"\x12FIELD_TYPE_CHOICES\x10\x06*f\n" +
+	"\x12FIELD_TYPE_CHOICES\x10\x06*\xa6\x01\n" +
+	"\fEvidenceType\x12\x1d\n" +
+	"\x19EVIDENCE_TYPE_UNSPECIFIED\x10\x00\x12\x19\n" +
+	"\x15EVIDENCE_TYPE_COMMAND\x10\x01\x12\x16\n" +
+	"\x12EVIDENCE_TYPE_DIFF\x10\x02\x12\x15\n" +
+	"\x11EVIDENCE_TYPE_DOC\x10\x03\x12\x15\n" +
+	"\x11EVIDENCE_TYPE_URL\x10\x04\x12\x16\n" +
+	"\x12EVIDENCE_TYPE_COST\x10\x05*f\n" +
 	"\fDecisionJoin\x12\x1d\n" +
 	"\x19DECISION_JOIN_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16DECISION_JOIN_PER_ITEM\x10\x01\x12\x1b\n" +
@@ -3522,14 +4351,17 @@ const file_beckon_v1_decision_proto_rawDesc = "" +
 	"\x1aREVOKE_OUTCOME_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16REVOKE_OUTCOME_REVOKED\x10\x01\x12\x1b\n" +
 	"\x17REVOKE_OUTCOME_TOO_LATE\x10\x02\x12\x18\n" +
-	"\x14REVOKE_OUTCOME_ENDED\x10\x032\xc0\x05\n" +
+	"\x14REVOKE_OUTCOME_ENDED\x10\x032\xb9\a\n" +
 	"\x0fDecisionService\x12X\n" +
 	"\x0fRequestDecision\x12!.beckon.v1.RequestDecisionRequest\x1a\".beckon.v1.RequestDecisionResponse\x12O\n" +
 	"\fWaitDecision\x12\x1e.beckon.v1.WaitDecisionRequest\x1a\x1f.beckon.v1.WaitDecisionResponse\x12U\n" +
 	"\x0eAnswerDecision\x12 .beckon.v1.AnswerDecisionRequest\x1a!.beckon.v1.AnswerDecisionResponse\x12[\n" +
 	"\x10WithdrawDecision\x12\".beckon.v1.WithdrawDecisionRequest\x1a#.beckon.v1.WithdrawDecisionResponse\x12L\n" +
 	"\vGetDecision\x12\x1d.beckon.v1.GetDecisionRequest\x1a\x1e.beckon.v1.GetDecisionResponse\x12L\n" +
-	"\vRevokeGrant\x12\x1d.beckon.v1.RevokeGrantRequest\x1a\x1e.beckon.v1.RevokeGrantResponse\x12L\n" +
+	"\vRevokeGrant\x12\x1d.beckon.v1.RevokeGrantRequest\x1a\x1e.beckon.v1.RevokeGrantResponse\x12R\n" +
+	"\rAmendDecision\x12\x1f.beckon.v1.AmendDecisionRequest\x1a .beckon.v1.AmendDecisionResponse\x12U\n" +
+	"\x0eSnoozeDecision\x12 .beckon.v1.SnoozeDecisionRequest\x1a!.beckon.v1.SnoozeDecisionResponse\x12L\n" +
+	"\vDenyAllOpen\x12\x1d.beckon.v1.DenyAllOpenRequest\x1a\x1e.beckon.v1.DenyAllOpenResponse\x12L\n" +
 	"\vPreviewEdit\x12\x1d.beckon.v1.PreviewEditRequest\x1a\x1e.beckon.v1.PreviewEditResponse\x12d\n" +
 	"\x13AcknowledgeDecision\x12%.beckon.v1.AcknowledgeDecisionRequest\x1a&.beckon.v1.AcknowledgeDecisionResponseB;Z9github.com/beckon-dev/beckon/proto/gen/beckon/v1;beckonv1b\x06proto3"
 
@@ -3545,8 +4377,8 @@ func file_beckon_v1_decision_proto_rawDescGZIP() []byte {
 	return file_beckon_v1_decision_proto_rawDescData
 }
 
-var file_beckon_v1_decision_proto_enumTypes = make([]protoimpl.EnumInfo, 14)
-var file_beckon_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_beckon_v1_decision_proto_enumTypes = make([]protoimpl.EnumInfo, 15)
+var file_beckon_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_beckon_v1_decision_proto_goTypes = []any{
 	(DecisionState)(0),                  // 0: beckon.v1.DecisionState
 	(DecisionKind)(0),                   // 1: beckon.v1.DecisionKind
@@ -3554,120 +4386,152 @@ var file_beckon_v1_decision_proto_goTypes = []any{
 	(TextRule)(0),                       // 3: beckon.v1.TextRule
 	(EffectClass)(0),                    // 4: beckon.v1.EffectClass
 	(FieldType)(0),                      // 5: beckon.v1.FieldType
-	(DecisionJoin)(0),                   // 6: beckon.v1.DecisionJoin
-	(OnExpiry)(0),                       // 7: beckon.v1.OnExpiry
-	(Surface)(0),                        // 8: beckon.v1.Surface
-	(GrantState)(0),                     // 9: beckon.v1.GrantState
-	(AnswerOutcome)(0),                  // 10: beckon.v1.AnswerOutcome
-	(Step)(0),                           // 11: beckon.v1.Step
-	(WithdrawReason)(0),                 // 12: beckon.v1.WithdrawReason
-	(RevokeOutcome)(0),                  // 13: beckon.v1.RevokeOutcome
-	(*Option)(nil),                      // 14: beckon.v1.Option
-	(*Action)(nil),                      // 15: beckon.v1.Action
-	(*Fact)(nil),                        // 16: beckon.v1.Fact
-	(*FormField)(nil),                   // 17: beckon.v1.FormField
-	(*FormChoice)(nil),                  // 18: beckon.v1.FormChoice
-	(*Form)(nil),                        // 19: beckon.v1.Form
-	(*MultiChoice)(nil),                 // 20: beckon.v1.MultiChoice
-	(*DecisionItem)(nil),                // 21: beckon.v1.DecisionItem
-	(*AnswerItem)(nil),                  // 22: beckon.v1.AnswerItem
-	(*Answer)(nil),                      // 23: beckon.v1.Answer
-	(*Grant)(nil),                       // 24: beckon.v1.Grant
-	(*Decision)(nil),                    // 25: beckon.v1.Decision
-	(*RequestDecisionRequest)(nil),      // 26: beckon.v1.RequestDecisionRequest
-	(*RequestDecisionResponse)(nil),     // 27: beckon.v1.RequestDecisionResponse
-	(*WaitDecisionRequest)(nil),         // 28: beckon.v1.WaitDecisionRequest
-	(*WaitDecisionResponse)(nil),        // 29: beckon.v1.WaitDecisionResponse
-	(*AcknowledgeDecisionRequest)(nil),  // 30: beckon.v1.AcknowledgeDecisionRequest
-	(*AcknowledgeDecisionResponse)(nil), // 31: beckon.v1.AcknowledgeDecisionResponse
-	(*AnswerDecisionRequest)(nil),       // 32: beckon.v1.AnswerDecisionRequest
-	(*Winner)(nil),                      // 33: beckon.v1.Winner
-	(*AnswerDecisionResponse)(nil),      // 34: beckon.v1.AnswerDecisionResponse
-	(*WithdrawDecisionRequest)(nil),     // 35: beckon.v1.WithdrawDecisionRequest
-	(*WithdrawDecisionResponse)(nil),    // 36: beckon.v1.WithdrawDecisionResponse
-	(*GetDecisionRequest)(nil),          // 37: beckon.v1.GetDecisionRequest
-	(*GetDecisionResponse)(nil),         // 38: beckon.v1.GetDecisionResponse
-	(*RevokeGrantRequest)(nil),          // 39: beckon.v1.RevokeGrantRequest
-	(*RevokeGrantResponse)(nil),         // 40: beckon.v1.RevokeGrantResponse
-	(*PreviewEditRequest)(nil),          // 41: beckon.v1.PreviewEditRequest
-	(*PreviewEditResponse)(nil),         // 42: beckon.v1.PreviewEditResponse
-	(*timestamppb.Timestamp)(nil),       // 43: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),         // 44: google.protobuf.Duration
+	(EvidenceType)(0),                   // 6: beckon.v1.EvidenceType
+	(DecisionJoin)(0),                   // 7: beckon.v1.DecisionJoin
+	(OnExpiry)(0),                       // 8: beckon.v1.OnExpiry
+	(Surface)(0),                        // 9: beckon.v1.Surface
+	(GrantState)(0),                     // 10: beckon.v1.GrantState
+	(AnswerOutcome)(0),                  // 11: beckon.v1.AnswerOutcome
+	(Step)(0),                           // 12: beckon.v1.Step
+	(WithdrawReason)(0),                 // 13: beckon.v1.WithdrawReason
+	(RevokeOutcome)(0),                  // 14: beckon.v1.RevokeOutcome
+	(*Option)(nil),                      // 15: beckon.v1.Option
+	(*Action)(nil),                      // 16: beckon.v1.Action
+	(*Fact)(nil),                        // 17: beckon.v1.Fact
+	(*FormField)(nil),                   // 18: beckon.v1.FormField
+	(*FormChoice)(nil),                  // 19: beckon.v1.FormChoice
+	(*Form)(nil),                        // 20: beckon.v1.Form
+	(*MultiChoice)(nil),                 // 21: beckon.v1.MultiChoice
+	(*DecisionItem)(nil),                // 22: beckon.v1.DecisionItem
+	(*DecisionEvidence)(nil),            // 23: beckon.v1.DecisionEvidence
+	(*Origin)(nil),                      // 24: beckon.v1.Origin
+	(*AnswerItem)(nil),                  // 25: beckon.v1.AnswerItem
+	(*Answer)(nil),                      // 26: beckon.v1.Answer
+	(*Grant)(nil),                       // 27: beckon.v1.Grant
+	(*Decision)(nil),                    // 28: beckon.v1.Decision
+	(*RequestDecisionRequest)(nil),      // 29: beckon.v1.RequestDecisionRequest
+	(*RequestDecisionResponse)(nil),     // 30: beckon.v1.RequestDecisionResponse
+	(*WaitDecisionRequest)(nil),         // 31: beckon.v1.WaitDecisionRequest
+	(*WaitDecisionResponse)(nil),        // 32: beckon.v1.WaitDecisionResponse
+	(*AcknowledgeDecisionRequest)(nil),  // 33: beckon.v1.AcknowledgeDecisionRequest
+	(*AcknowledgeDecisionResponse)(nil), // 34: beckon.v1.AcknowledgeDecisionResponse
+	(*AnswerDecisionRequest)(nil),       // 35: beckon.v1.AnswerDecisionRequest
+	(*Winner)(nil),                      // 36: beckon.v1.Winner
+	(*AnswerDecisionResponse)(nil),      // 37: beckon.v1.AnswerDecisionResponse
+	(*WithdrawDecisionRequest)(nil),     // 38: beckon.v1.WithdrawDecisionRequest
+	(*WithdrawDecisionResponse)(nil),    // 39: beckon.v1.WithdrawDecisionResponse
+	(*GetDecisionRequest)(nil),          // 40: beckon.v1.GetDecisionRequest
+	(*GetDecisionResponse)(nil),         // 41: beckon.v1.GetDecisionResponse
+	(*RevokeGrantRequest)(nil),          // 42: beckon.v1.RevokeGrantRequest
+	(*RevokeGrantResponse)(nil),         // 43: beckon.v1.RevokeGrantResponse
+	(*PreviewEditRequest)(nil),          // 44: beckon.v1.PreviewEditRequest
+	(*PreviewEditResponse)(nil),         // 45: beckon.v1.PreviewEditResponse
+	(*ItemEvidence)(nil),                // 46: beckon.v1.ItemEvidence
+	(*AmendDecisionRequest)(nil),        // 47: beckon.v1.AmendDecisionRequest
+	(*AmendDecisionResponse)(nil),       // 48: beckon.v1.AmendDecisionResponse
+	(*SnoozeDecisionRequest)(nil),       // 49: beckon.v1.SnoozeDecisionRequest
+	(*SnoozeDecisionResponse)(nil),      // 50: beckon.v1.SnoozeDecisionResponse
+	(*DenyAllOpenRequest)(nil),          // 51: beckon.v1.DenyAllOpenRequest
+	(*DenyAllOpenResponse)(nil),         // 52: beckon.v1.DenyAllOpenResponse
+	nil,                                 // 53: beckon.v1.Origin.CorrelationEntry
+	(*durationpb.Duration)(nil),         // 54: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),       // 55: google.protobuf.Timestamp
 }
 var file_beckon_v1_decision_proto_depIdxs = []int32{
 	2,  // 0: beckon.v1.Option.kind:type_name -> beckon.v1.OptionKind
 	3,  // 1: beckon.v1.Option.text:type_name -> beckon.v1.TextRule
 	4,  // 2: beckon.v1.Action.effect_class:type_name -> beckon.v1.EffectClass
 	5,  // 3: beckon.v1.FormField.type:type_name -> beckon.v1.FieldType
-	18, // 4: beckon.v1.FormField.choices:type_name -> beckon.v1.FormChoice
-	17, // 5: beckon.v1.Form.fields:type_name -> beckon.v1.FormField
-	15, // 6: beckon.v1.DecisionItem.action:type_name -> beckon.v1.Action
-	14, // 7: beckon.v1.DecisionItem.options:type_name -> beckon.v1.Option
-	16, // 8: beckon.v1.DecisionItem.facts:type_name -> beckon.v1.Fact
-	20, // 9: beckon.v1.DecisionItem.multi:type_name -> beckon.v1.MultiChoice
-	19, // 10: beckon.v1.DecisionItem.form:type_name -> beckon.v1.Form
-	22, // 11: beckon.v1.Answer.items:type_name -> beckon.v1.AnswerItem
-	8,  // 12: beckon.v1.Answer.surface:type_name -> beckon.v1.Surface
-	43, // 13: beckon.v1.Answer.answer_time:type_name -> google.protobuf.Timestamp
-	43, // 14: beckon.v1.Answer.deliver_time:type_name -> google.protobuf.Timestamp
-	9,  // 15: beckon.v1.Grant.state:type_name -> beckon.v1.GrantState
-	43, // 16: beckon.v1.Grant.expire_time:type_name -> google.protobuf.Timestamp
-	43, // 17: beckon.v1.Grant.use_time:type_name -> google.protobuf.Timestamp
-	0,  // 18: beckon.v1.Decision.state:type_name -> beckon.v1.DecisionState
-	1,  // 19: beckon.v1.Decision.kind:type_name -> beckon.v1.DecisionKind
-	21, // 20: beckon.v1.Decision.items:type_name -> beckon.v1.DecisionItem
-	4,  // 21: beckon.v1.Decision.effect_class:type_name -> beckon.v1.EffectClass
-	43, // 22: beckon.v1.Decision.expire_time:type_name -> google.protobuf.Timestamp
-	7,  // 23: beckon.v1.Decision.on_expiry:type_name -> beckon.v1.OnExpiry
-	23, // 24: beckon.v1.Decision.answer:type_name -> beckon.v1.Answer
-	24, // 25: beckon.v1.Decision.grants:type_name -> beckon.v1.Grant
-	43, // 26: beckon.v1.Decision.create_time:type_name -> google.protobuf.Timestamp
-	43, // 27: beckon.v1.Decision.close_time:type_name -> google.protobuf.Timestamp
-	6,  // 28: beckon.v1.Decision.join:type_name -> beckon.v1.DecisionJoin
-	1,  // 29: beckon.v1.RequestDecisionRequest.kind:type_name -> beckon.v1.DecisionKind
-	21, // 30: beckon.v1.RequestDecisionRequest.items:type_name -> beckon.v1.DecisionItem
-	44, // 31: beckon.v1.RequestDecisionRequest.timeout:type_name -> google.protobuf.Duration
-	7,  // 32: beckon.v1.RequestDecisionRequest.on_expiry:type_name -> beckon.v1.OnExpiry
-	6,  // 33: beckon.v1.RequestDecisionRequest.join:type_name -> beckon.v1.DecisionJoin
-	25, // 34: beckon.v1.RequestDecisionResponse.decision:type_name -> beckon.v1.Decision
-	44, // 35: beckon.v1.WaitDecisionRequest.wait:type_name -> google.protobuf.Duration
-	25, // 36: beckon.v1.WaitDecisionResponse.decision:type_name -> beckon.v1.Decision
-	43, // 37: beckon.v1.AcknowledgeDecisionResponse.alert_time:type_name -> google.protobuf.Timestamp
-	22, // 38: beckon.v1.AnswerDecisionRequest.items:type_name -> beckon.v1.AnswerItem
-	8,  // 39: beckon.v1.AnswerDecisionRequest.surface:type_name -> beckon.v1.Surface
-	43, // 40: beckon.v1.Winner.answer_time:type_name -> google.protobuf.Timestamp
-	8,  // 41: beckon.v1.Winner.surface:type_name -> beckon.v1.Surface
-	10, // 42: beckon.v1.AnswerDecisionResponse.outcome:type_name -> beckon.v1.AnswerOutcome
-	33, // 43: beckon.v1.AnswerDecisionResponse.winner:type_name -> beckon.v1.Winner
-	25, // 44: beckon.v1.AnswerDecisionResponse.decision:type_name -> beckon.v1.Decision
-	11, // 45: beckon.v1.AnswerDecisionResponse.needed_step:type_name -> beckon.v1.Step
-	12, // 46: beckon.v1.WithdrawDecisionRequest.reason:type_name -> beckon.v1.WithdrawReason
-	25, // 47: beckon.v1.WithdrawDecisionResponse.decision:type_name -> beckon.v1.Decision
-	25, // 48: beckon.v1.GetDecisionResponse.decision:type_name -> beckon.v1.Decision
-	13, // 49: beckon.v1.RevokeGrantResponse.outcome:type_name -> beckon.v1.RevokeOutcome
-	24, // 50: beckon.v1.RevokeGrantResponse.grant:type_name -> beckon.v1.Grant
-	16, // 51: beckon.v1.PreviewEditResponse.facts:type_name -> beckon.v1.Fact
-	26, // 52: beckon.v1.DecisionService.RequestDecision:input_type -> beckon.v1.RequestDecisionRequest
-	28, // 53: beckon.v1.DecisionService.WaitDecision:input_type -> beckon.v1.WaitDecisionRequest
-	32, // 54: beckon.v1.DecisionService.AnswerDecision:input_type -> beckon.v1.AnswerDecisionRequest
-	35, // 55: beckon.v1.DecisionService.WithdrawDecision:input_type -> beckon.v1.WithdrawDecisionRequest
-	37, // 56: beckon.v1.DecisionService.GetDecision:input_type -> beckon.v1.GetDecisionRequest
-	39, // 57: beckon.v1.DecisionService.RevokeGrant:input_type -> beckon.v1.RevokeGrantRequest
-	41, // 58: beckon.v1.DecisionService.PreviewEdit:input_type -> beckon.v1.PreviewEditRequest
-	30, // 59: beckon.v1.DecisionService.AcknowledgeDecision:input_type -> beckon.v1.AcknowledgeDecisionRequest
-	27, // 60: beckon.v1.DecisionService.RequestDecision:output_type -> beckon.v1.RequestDecisionResponse
-	29, // 61: beckon.v1.DecisionService.WaitDecision:output_type -> beckon.v1.WaitDecisionResponse
-	34, // 62: beckon.v1.DecisionService.AnswerDecision:output_type -> beckon.v1.AnswerDecisionResponse
-	36, // 63: beckon.v1.DecisionService.WithdrawDecision:output_type -> beckon.v1.WithdrawDecisionResponse
-	38, // 64: beckon.v1.DecisionService.GetDecision:output_type -> beckon.v1.GetDecisionResponse
-	40, // 65: beckon.v1.DecisionService.RevokeGrant:output_type -> beckon.v1.RevokeGrantResponse
-	42, // 66: beckon.v1.DecisionService.PreviewEdit:output_type -> beckon.v1.PreviewEditResponse
-	31, // 67: beckon.v1.DecisionService.AcknowledgeDecision:output_type -> beckon.v1.AcknowledgeDecisionResponse
-	60, // [60:68] is the sub-list for method output_type
-	52, // [52:60] is the sub-list for method input_type
-	52, // [52:52] is the sub-list for extension type_name
-	52, // [52:52] is the sub-list for extension extendee
-	0,  // [0:52] is the sub-list for field type_name
+	19, // 4: beckon.v1.FormField.choices:type_name -> beckon.v1.FormChoice
+	18, // 5: beckon.v1.Form.fields:type_name -> beckon.v1.FormField
+	16, // 6: beckon.v1.DecisionItem.action:type_name -> beckon.v1.Action
+	15, // 7: beckon.v1.DecisionItem.options:type_name -> beckon.v1.Option
+	17, // 8: beckon.v1.DecisionItem.facts:type_name -> beckon.v1.Fact
+	21, // 9: beckon.v1.DecisionItem.multi:type_name -> beckon.v1.MultiChoice
+	20, // 10: beckon.v1.DecisionItem.form:type_name -> beckon.v1.Form
+	23, // 11: beckon.v1.DecisionItem.evidence:type_name -> beckon.v1.DecisionEvidence
+	6,  // 12: beckon.v1.DecisionEvidence.type:type_name -> beckon.v1.EvidenceType
+	53, // 13: beckon.v1.Origin.correlation:type_name -> beckon.v1.Origin.CorrelationEntry
+	54, // 14: beckon.v1.Origin.host_timeout:type_name -> google.protobuf.Duration
+	25, // 15: beckon.v1.Answer.items:type_name -> beckon.v1.AnswerItem
+	9,  // 16: beckon.v1.Answer.surface:type_name -> beckon.v1.Surface
+	55, // 17: beckon.v1.Answer.answer_time:type_name -> google.protobuf.Timestamp
+	55, // 18: beckon.v1.Answer.deliver_time:type_name -> google.protobuf.Timestamp
+	10, // 19: beckon.v1.Grant.state:type_name -> beckon.v1.GrantState
+	55, // 20: beckon.v1.Grant.expire_time:type_name -> google.protobuf.Timestamp
+	55, // 21: beckon.v1.Grant.use_time:type_name -> google.protobuf.Timestamp
+	0,  // 22: beckon.v1.Decision.state:type_name -> beckon.v1.DecisionState
+	1,  // 23: beckon.v1.Decision.kind:type_name -> beckon.v1.DecisionKind
+	22, // 24: beckon.v1.Decision.items:type_name -> beckon.v1.DecisionItem
+	4,  // 25: beckon.v1.Decision.effect_class:type_name -> beckon.v1.EffectClass
+	55, // 26: beckon.v1.Decision.expire_time:type_name -> google.protobuf.Timestamp
+	8,  // 27: beckon.v1.Decision.on_expiry:type_name -> beckon.v1.OnExpiry
+	26, // 28: beckon.v1.Decision.answer:type_name -> beckon.v1.Answer
+	27, // 29: beckon.v1.Decision.grants:type_name -> beckon.v1.Grant
+	55, // 30: beckon.v1.Decision.create_time:type_name -> google.protobuf.Timestamp
+	55, // 31: beckon.v1.Decision.close_time:type_name -> google.protobuf.Timestamp
+	7,  // 32: beckon.v1.Decision.join:type_name -> beckon.v1.DecisionJoin
+	55, // 33: beckon.v1.Decision.remind_times:type_name -> google.protobuf.Timestamp
+	55, // 34: beckon.v1.Decision.snooze_until:type_name -> google.protobuf.Timestamp
+	24, // 35: beckon.v1.Decision.origin:type_name -> beckon.v1.Origin
+	1,  // 36: beckon.v1.RequestDecisionRequest.kind:type_name -> beckon.v1.DecisionKind
+	22, // 37: beckon.v1.RequestDecisionRequest.items:type_name -> beckon.v1.DecisionItem
+	54, // 38: beckon.v1.RequestDecisionRequest.timeout:type_name -> google.protobuf.Duration
+	8,  // 39: beckon.v1.RequestDecisionRequest.on_expiry:type_name -> beckon.v1.OnExpiry
+	7,  // 40: beckon.v1.RequestDecisionRequest.join:type_name -> beckon.v1.DecisionJoin
+	54, // 41: beckon.v1.RequestDecisionRequest.remind_after:type_name -> google.protobuf.Duration
+	24, // 42: beckon.v1.RequestDecisionRequest.origin:type_name -> beckon.v1.Origin
+	28, // 43: beckon.v1.RequestDecisionResponse.decision:type_name -> beckon.v1.Decision
+	54, // 44: beckon.v1.WaitDecisionRequest.wait:type_name -> google.protobuf.Duration
+	28, // 45: beckon.v1.WaitDecisionResponse.decision:type_name -> beckon.v1.Decision
+	55, // 46: beckon.v1.AcknowledgeDecisionResponse.alert_time:type_name -> google.protobuf.Timestamp
+	25, // 47: beckon.v1.AnswerDecisionRequest.items:type_name -> beckon.v1.AnswerItem
+	9,  // 48: beckon.v1.AnswerDecisionRequest.surface:type_name -> beckon.v1.Surface
+	55, // 49: beckon.v1.Winner.answer_time:type_name -> google.protobuf.Timestamp
+	9,  // 50: beckon.v1.Winner.surface:type_name -> beckon.v1.Surface
+	11, // 51: beckon.v1.AnswerDecisionResponse.outcome:type_name -> beckon.v1.AnswerOutcome
+	36, // 52: beckon.v1.AnswerDecisionResponse.winner:type_name -> beckon.v1.Winner
+	28, // 53: beckon.v1.AnswerDecisionResponse.decision:type_name -> beckon.v1.Decision
+	12, // 54: beckon.v1.AnswerDecisionResponse.needed_step:type_name -> beckon.v1.Step
+	13, // 55: beckon.v1.WithdrawDecisionRequest.reason:type_name -> beckon.v1.WithdrawReason
+	28, // 56: beckon.v1.WithdrawDecisionResponse.decision:type_name -> beckon.v1.Decision
+	28, // 57: beckon.v1.GetDecisionResponse.decision:type_name -> beckon.v1.Decision
+	14, // 58: beckon.v1.RevokeGrantResponse.outcome:type_name -> beckon.v1.RevokeOutcome
+	27, // 59: beckon.v1.RevokeGrantResponse.grant:type_name -> beckon.v1.Grant
+	17, // 60: beckon.v1.PreviewEditResponse.facts:type_name -> beckon.v1.Fact
+	23, // 61: beckon.v1.ItemEvidence.evidence:type_name -> beckon.v1.DecisionEvidence
+	46, // 62: beckon.v1.AmendDecisionRequest.evidence:type_name -> beckon.v1.ItemEvidence
+	28, // 63: beckon.v1.AmendDecisionResponse.decision:type_name -> beckon.v1.Decision
+	54, // 64: beckon.v1.SnoozeDecisionRequest.snooze:type_name -> google.protobuf.Duration
+	28, // 65: beckon.v1.SnoozeDecisionResponse.decision:type_name -> beckon.v1.Decision
+	9,  // 66: beckon.v1.DenyAllOpenRequest.surface:type_name -> beckon.v1.Surface
+	29, // 67: beckon.v1.DecisionService.RequestDecision:input_type -> beckon.v1.RequestDecisionRequest
+	31, // 68: beckon.v1.DecisionService.WaitDecision:input_type -> beckon.v1.WaitDecisionRequest
+	35, // 69: beckon.v1.DecisionService.AnswerDecision:input_type -> beckon.v1.AnswerDecisionRequest
+	38, // 70: beckon.v1.DecisionService.WithdrawDecision:input_type -> beckon.v1.WithdrawDecisionRequest
+	40, // 71: beckon.v1.DecisionService.GetDecision:input_type -> beckon.v1.GetDecisionRequest
+	42, // 72: beckon.v1.DecisionService.RevokeGrant:input_type -> beckon.v1.RevokeGrantRequest
+	47, // 73: beckon.v1.DecisionService.AmendDecision:input_type -> beckon.v1.AmendDecisionRequest
+	49, // 74: beckon.v1.DecisionService.SnoozeDecision:input_type -> beckon.v1.SnoozeDecisionRequest
+	51, // 75: beckon.v1.DecisionService.DenyAllOpen:input_type -> beckon.v1.DenyAllOpenRequest
+	44, // 76: beckon.v1.DecisionService.PreviewEdit:input_type -> beckon.v1.PreviewEditRequest
+	33, // 77: beckon.v1.DecisionService.AcknowledgeDecision:input_type -> beckon.v1.AcknowledgeDecisionRequest
+	30, // 78: beckon.v1.DecisionService.RequestDecision:output_type -> beckon.v1.RequestDecisionResponse
+	32, // 79: beckon.v1.DecisionService.WaitDecision:output_type -> beckon.v1.WaitDecisionResponse
+	37, // 80: beckon.v1.DecisionService.AnswerDecision:output_type -> beckon.v1.AnswerDecisionResponse
+	39, // 81: beckon.v1.DecisionService.WithdrawDecision:output_type -> beckon.v1.WithdrawDecisionResponse
+	41, // 82: beckon.v1.DecisionService.GetDecision:output_type -> beckon.v1.GetDecisionResponse
+	43, // 83: beckon.v1.DecisionService.RevokeGrant:output_type -> beckon.v1.RevokeGrantResponse
+	48, // 84: beckon.v1.DecisionService.AmendDecision:output_type -> beckon.v1.AmendDecisionResponse
+	50, // 85: beckon.v1.DecisionService.SnoozeDecision:output_type -> beckon.v1.SnoozeDecisionResponse
+	52, // 86: beckon.v1.DecisionService.DenyAllOpen:output_type -> beckon.v1.DenyAllOpenResponse
+	45, // 87: beckon.v1.DecisionService.PreviewEdit:output_type -> beckon.v1.PreviewEditResponse
+	34, // 88: beckon.v1.DecisionService.AcknowledgeDecision:output_type -> beckon.v1.AcknowledgeDecisionResponse
+	78, // [78:89] is the sub-list for method output_type
+	67, // [67:78] is the sub-list for method input_type
+	67, // [67:67] is the sub-list for extension type_name
+	67, // [67:67] is the sub-list for extension extendee
+	0,  // [0:67] is the sub-list for field type_name
 }
 
 func init() { file_beckon_v1_decision_proto_init() }
@@ -3680,8 +4544,8 @@ func file_beckon_v1_decision_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_beckon_v1_decision_proto_rawDesc), len(file_beckon_v1_decision_proto_rawDesc)),
-			NumEnums:      14,
-			NumMessages:   29,
+			NumEnums:      15,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

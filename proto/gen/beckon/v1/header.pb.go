@@ -202,7 +202,10 @@ type DecisionHeader struct {
 	// Who won; set when RESOLVED.
 	Winner *Winner `protobuf:"bytes,11,opt,name=winner,proto3" json:"winner,omitempty"`
 	// When it was asked.
-	CreateTime    *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	CreateTime *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	// When it comes back; absent where it was not put aside. Until then it is not
+	// counted, and lists show it under "later".
+	SnoozeUntil   *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=snooze_until,json=snoozeUntil,proto3" json:"snooze_until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -321,11 +324,18 @@ func (x *DecisionHeader) GetCreateTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *DecisionHeader) GetSnoozeUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.SnoozeUntil
+	}
+	return nil
+}
+
 // Counters is what the badge shows. It equals what it counts in every state a
 // client can see.
 type Counters struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Open decisions.
+	// Open decisions that were not put aside.
 	OpenDecisions uint32 `protobuf:"varint,1,opt,name=open_decisions,json=openDecisions,proto3" json:"open_decisions,omitempty"`
 	// Threads with unread results or messages.
 	UnreadThreads uint32 `protobuf:"varint,2,opt,name=unread_threads,json=unreadThreads,proto3" json:"unread_threads,omitempty"`
@@ -409,7 +419,7 @@ const file_beckon_v1_header_proto_rawDesc = "" +
 	"\n" +
 	"retry_time\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\tretryTime\x126\n" +
 	"\vwaiting_for\x18\r \x01(\v2\x15.beckon.v1.WaitingForR\n" +
-	"waitingFor\"\xe0\x03\n" +
+	"waitingFor\"\x9f\x04\n" +
 	"\x0eDecisionHeader\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\tR\x06taskId\x12\x1b\n" +
@@ -425,7 +435,8 @@ const file_beckon_v1_header_proto_rawDesc = "" +
 	"expireTime\x12)\n" +
 	"\x06winner\x18\v \x01(\v2\x11.beckon.v1.WinnerR\x06winner\x12;\n" +
 	"\vcreate_time\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"createTime\"n\n" +
+	"createTime\x12=\n" +
+	"\fsnooze_until\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\vsnoozeUntil\"n\n" +
 	"\bCounters\x12%\n" +
 	"\x0eopen_decisions\x18\x01 \x01(\rR\ropenDecisions\x12%\n" +
 	"\x0eunread_threads\x18\x02 \x01(\rR\runreadThreads\x12\x14\n" +
@@ -472,11 +483,12 @@ var file_beckon_v1_header_proto_depIdxs = []int32{
 	6,  // 10: beckon.v1.DecisionHeader.expire_time:type_name -> google.protobuf.Timestamp
 	11, // 11: beckon.v1.DecisionHeader.winner:type_name -> beckon.v1.Winner
 	6,  // 12: beckon.v1.DecisionHeader.create_time:type_name -> google.protobuf.Timestamp
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	6,  // 13: beckon.v1.DecisionHeader.snooze_until:type_name -> google.protobuf.Timestamp
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_beckon_v1_header_proto_init() }

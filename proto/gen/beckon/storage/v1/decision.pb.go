@@ -69,7 +69,15 @@ type Decision struct {
 	// In which version.
 	AboutVersion uint32 `protobuf:"varint,22,opt,name=about_version,json=aboutVersion,proto3" json:"about_version,omitempty"`
 	// How the answers to several items belong together.
-	Join          uint32 `protobuf:"varint,23,opt,name=join,proto3" json:"join,omitempty"`
+	Join uint32 `protobuf:"varint,23,opt,name=join,proto3" json:"join,omitempty"`
+	// When the person is called again, the next one first.
+	Reminders []int64 `protobuf:"varint,24,rep,packed,name=reminders,proto3" json:"reminders,omitempty"`
+	// When it comes back, if it was put aside.
+	SnoozeUntil int64 `protobuf:"varint,25,opt,name=snooze_until,json=snoozeUntil,proto3" json:"snooze_until,omitempty"`
+	// How often the person was called again.
+	Round uint32 `protobuf:"varint,26,opt,name=round,proto3" json:"round,omitempty"`
+	// The host it is asked for; absent where there is none.
+	Origin        *Origin `protobuf:"bytes,27,opt,name=origin,proto3" json:"origin,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -265,6 +273,243 @@ func (x *Decision) GetJoin() uint32 {
 	return 0
 }
 
+func (x *Decision) GetReminders() []int64 {
+	if x != nil {
+		return x.Reminders
+	}
+	return nil
+}
+
+func (x *Decision) GetSnoozeUntil() int64 {
+	if x != nil {
+		return x.SnoozeUntil
+	}
+	return 0
+}
+
+func (x *Decision) GetRound() uint32 {
+	if x != nil {
+		return x.Round
+	}
+	return 0
+}
+
+func (x *Decision) GetOrigin() *Origin {
+	if x != nil {
+		return x.Origin
+	}
+	return nil
+}
+
+// Origin is the host that a question is asked for.
+type Origin struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its dialect.
+	Dialect string `protobuf:"bytes,1,opt,name=dialect,proto3" json:"dialect,omitempty"`
+	// In which version.
+	Version string `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	// Its request as it came.
+	Raw []byte `protobuf:"bytes,3,opt,name=raw,proto3" json:"raw,omitempty"`
+	// Digest of that.
+	RawDigest []byte `protobuf:"bytes,4,opt,name=raw_digest,json=rawDigest,proto3" json:"raw_digest,omitempty"`
+	// Its own names for the question.
+	Correlation map[string]string `protobuf:"bytes,5,rep,name=correlation,proto3" json:"correlation,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// It takes other arguments.
+	CanEdit bool `protobuf:"varint,6,opt,name=can_edit,json=canEdit,proto3" json:"can_edit,omitempty"`
+	// It can remember an answer.
+	CanPersist bool `protobuf:"varint,7,opt,name=can_persist,json=canPersist,proto3" json:"can_persist,omitempty"`
+	// It takes words.
+	CanText bool `protobuf:"varint,8,opt,name=can_text,json=canText,proto3" json:"can_text,omitempty"`
+	// It takes several options.
+	CanMulti bool `protobuf:"varint,9,opt,name=can_multi,json=canMulti,proto3" json:"can_multi,omitempty"`
+	// How long it waits, in microseconds.
+	HostTimeout   int64 `protobuf:"varint,10,opt,name=host_timeout,json=hostTimeout,proto3" json:"host_timeout,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Origin) Reset() {
+	*x = Origin{}
+	mi := &file_beckon_storage_v1_decision_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Origin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Origin) ProtoMessage() {}
+
+func (x *Origin) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_storage_v1_decision_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Origin.ProtoReflect.Descriptor instead.
+func (*Origin) Descriptor() ([]byte, []int) {
+	return file_beckon_storage_v1_decision_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Origin) GetDialect() string {
+	if x != nil {
+		return x.Dialect
+	}
+	return ""
+}
+
+func (x *Origin) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *Origin) GetRaw() []byte {
+	if x != nil {
+		return x.Raw
+	}
+	return nil
+}
+
+func (x *Origin) GetRawDigest() []byte {
+	if x != nil {
+		return x.RawDigest
+	}
+	return nil
+}
+
+func (x *Origin) GetCorrelation() map[string]string {
+	if x != nil {
+		return x.Correlation
+	}
+	return nil
+}
+
+func (x *Origin) GetCanEdit() bool {
+	if x != nil {
+		return x.CanEdit
+	}
+	return false
+}
+
+func (x *Origin) GetCanPersist() bool {
+	if x != nil {
+		return x.CanPersist
+	}
+	return false
+}
+
+func (x *Origin) GetCanText() bool {
+	if x != nil {
+		return x.CanText
+	}
+	return false
+}
+
+func (x *Origin) GetCanMulti() bool {
+	if x != nil {
+		return x.CanMulti
+	}
+	return false
+}
+
+func (x *Origin) GetHostTimeout() int64 {
+	if x != nil {
+		return x.HostTimeout
+	}
+	return 0
+}
+
+// Evidence is something to look at.
+type Evidence struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What it is.
+	Kind uint32 `protobuf:"varint,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// Digest of its bytes.
+	Sha256 []byte `protobuf:"bytes,2,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	// How many they are.
+	Bytes uint64 `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	// Its title, in the words of the agent.
+	Title string `protobuf:"bytes,4,opt,name=title,proto3" json:"title,omitempty"`
+	// It has to be opened before anything is allowed.
+	MustView      bool `protobuf:"varint,5,opt,name=must_view,json=mustView,proto3" json:"must_view,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Evidence) Reset() {
+	*x = Evidence{}
+	mi := &file_beckon_storage_v1_decision_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Evidence) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Evidence) ProtoMessage() {}
+
+func (x *Evidence) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_storage_v1_decision_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Evidence.ProtoReflect.Descriptor instead.
+func (*Evidence) Descriptor() ([]byte, []int) {
+	return file_beckon_storage_v1_decision_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Evidence) GetKind() uint32 {
+	if x != nil {
+		return x.Kind
+	}
+	return 0
+}
+
+func (x *Evidence) GetSha256() []byte {
+	if x != nil {
+		return x.Sha256
+	}
+	return nil
+}
+
+func (x *Evidence) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *Evidence) GetTitle() string {
+	if x != nil {
+		return x.Title
+	}
+	return ""
+}
+
+func (x *Evidence) GetMustView() bool {
+	if x != nil {
+		return x.MustView
+	}
+	return false
+}
+
 // Question is one item of a decision.
 type Question struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -287,14 +532,16 @@ type Question struct {
 	// How many options at least.
 	Min uint32 `protobuf:"varint,9,opt,name=min,proto3" json:"min,omitempty"`
 	// How many at most; 0 where it is exactly one.
-	Max           uint32 `protobuf:"varint,10,opt,name=max,proto3" json:"max,omitempty"`
+	Max uint32 `protobuf:"varint,10,opt,name=max,proto3" json:"max,omitempty"`
+	// What there is to look at.
+	Evidence      []*Evidence `protobuf:"bytes,11,rep,name=evidence,proto3" json:"evidence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Question) Reset() {
 	*x = Question{}
-	mi := &file_beckon_storage_v1_decision_proto_msgTypes[1]
+	mi := &file_beckon_storage_v1_decision_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -306,7 +553,7 @@ func (x *Question) String() string {
 func (*Question) ProtoMessage() {}
 
 func (x *Question) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_storage_v1_decision_proto_msgTypes[1]
+	mi := &file_beckon_storage_v1_decision_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -319,7 +566,7 @@ func (x *Question) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Question.ProtoReflect.Descriptor instead.
 func (*Question) Descriptor() ([]byte, []int) {
-	return file_beckon_storage_v1_decision_proto_rawDescGZIP(), []int{1}
+	return file_beckon_storage_v1_decision_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Question) GetId() string {
@@ -392,6 +639,13 @@ func (x *Question) GetMax() uint32 {
 	return 0
 }
 
+func (x *Question) GetEvidence() []*Evidence {
+	if x != nil {
+		return x.Evidence
+	}
+	return nil
+}
+
 // Action is what the agent wants to do.
 type Action struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -418,7 +672,7 @@ type Action struct {
 
 func (x *Action) Reset() {
 	*x = Action{}
-	mi := &file_beckon_storage_v1_decision_proto_msgTypes[2]
+	mi := &file_beckon_storage_v1_decision_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -430,7 +684,7 @@ func (x *Action) String() string {
 func (*Action) ProtoMessage() {}
 
 func (x *Action) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_storage_v1_decision_proto_msgTypes[2]
+	mi := &file_beckon_storage_v1_decision_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -443,7 +697,7 @@ func (x *Action) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Action.ProtoReflect.Descriptor instead.
 func (*Action) Descriptor() ([]byte, []int) {
-	return file_beckon_storage_v1_decision_proto_rawDescGZIP(), []int{2}
+	return file_beckon_storage_v1_decision_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Action) GetApp() string {
@@ -521,7 +775,7 @@ type Option struct {
 
 func (x *Option) Reset() {
 	*x = Option{}
-	mi := &file_beckon_storage_v1_decision_proto_msgTypes[3]
+	mi := &file_beckon_storage_v1_decision_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -533,7 +787,7 @@ func (x *Option) String() string {
 func (*Option) ProtoMessage() {}
 
 func (x *Option) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_storage_v1_decision_proto_msgTypes[3]
+	mi := &file_beckon_storage_v1_decision_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -546,7 +800,7 @@ func (x *Option) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Option.ProtoReflect.Descriptor instead.
 func (*Option) Descriptor() ([]byte, []int) {
-	return file_beckon_storage_v1_decision_proto_rawDescGZIP(), []int{3}
+	return file_beckon_storage_v1_decision_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Option) GetId() string {
@@ -599,7 +853,7 @@ type Fact struct {
 
 func (x *Fact) Reset() {
 	*x = Fact{}
-	mi := &file_beckon_storage_v1_decision_proto_msgTypes[4]
+	mi := &file_beckon_storage_v1_decision_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -611,7 +865,7 @@ func (x *Fact) String() string {
 func (*Fact) ProtoMessage() {}
 
 func (x *Fact) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_storage_v1_decision_proto_msgTypes[4]
+	mi := &file_beckon_storage_v1_decision_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -624,7 +878,7 @@ func (x *Fact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fact.ProtoReflect.Descriptor instead.
 func (*Fact) Descriptor() ([]byte, []int) {
-	return file_beckon_storage_v1_decision_proto_rawDescGZIP(), []int{4}
+	return file_beckon_storage_v1_decision_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Fact) GetLabel() string {
@@ -675,7 +929,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_beckon_storage_v1_decision_proto_msgTypes[5]
+	mi := &file_beckon_storage_v1_decision_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -687,7 +941,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_storage_v1_decision_proto_msgTypes[5]
+	mi := &file_beckon_storage_v1_decision_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -700,7 +954,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_beckon_storage_v1_decision_proto_rawDescGZIP(), []int{5}
+	return file_beckon_storage_v1_decision_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Answer) GetItems() []*AnswerItem {
@@ -789,7 +1043,7 @@ type AnswerItem struct {
 
 func (x *AnswerItem) Reset() {
 	*x = AnswerItem{}
-	mi := &file_beckon_storage_v1_decision_proto_msgTypes[6]
+	mi := &file_beckon_storage_v1_decision_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -801,7 +1055,7 @@ func (x *AnswerItem) String() string {
 func (*AnswerItem) ProtoMessage() {}
 
 func (x *AnswerItem) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_storage_v1_decision_proto_msgTypes[6]
+	mi := &file_beckon_storage_v1_decision_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -814,7 +1068,7 @@ func (x *AnswerItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerItem.ProtoReflect.Descriptor instead.
 func (*AnswerItem) Descriptor() ([]byte, []int) {
-	return file_beckon_storage_v1_decision_proto_rawDescGZIP(), []int{6}
+	return file_beckon_storage_v1_decision_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *AnswerItem) GetItem() string {
@@ -889,7 +1143,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_beckon_storage_v1_decision_proto_msgTypes[7]
+	mi := &file_beckon_storage_v1_decision_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -901,7 +1155,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_storage_v1_decision_proto_msgTypes[7]
+	mi := &file_beckon_storage_v1_decision_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -914,7 +1168,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_beckon_storage_v1_decision_proto_rawDescGZIP(), []int{7}
+	return file_beckon_storage_v1_decision_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Grant) GetId() string {
@@ -970,7 +1224,7 @@ var File_beckon_storage_v1_decision_proto protoreflect.FileDescriptor
 
 const file_beckon_storage_v1_decision_proto_rawDesc = "" +
 	"\n" +
-	" beckon/storage/v1/decision.proto\x12\x11beckon.storage.v1\"\x98\x05\n" +
+	" beckon/storage/v1/decision.proto\x12\x11beckon.storage.v1\"\xa2\x06\n" +
 	"\bDecision\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x16\n" +
@@ -998,7 +1252,34 @@ const file_beckon_storage_v1_decision_proto_rawDesc = "" +
 	"\fclose_reason\x18\x14 \x01(\tR\vcloseReason\x12\x14\n" +
 	"\x05about\x18\x15 \x01(\tR\x05about\x12#\n" +
 	"\rabout_version\x18\x16 \x01(\rR\faboutVersion\x12\x12\n" +
-	"\x04join\x18\x17 \x01(\rR\x04join\"\xb3\x02\n" +
+	"\x04join\x18\x17 \x01(\rR\x04join\x12\x1c\n" +
+	"\treminders\x18\x18 \x03(\x03R\treminders\x12!\n" +
+	"\fsnooze_until\x18\x19 \x01(\x03R\vsnoozeUntil\x12\x14\n" +
+	"\x05round\x18\x1a \x01(\rR\x05round\x121\n" +
+	"\x06origin\x18\x1b \x01(\v2\x19.beckon.storage.v1.OriginR\x06origin\"\x92\x03\n" +
+	"\x06Origin\x12\x18\n" +
+	"\adialect\x18\x01 \x01(\tR\adialect\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\tR\aversion\x12\x10\n" +
+	"\x03raw\x18\x03 \x01(\fR\x03raw\x12\x1d\n" +
+	"\n" +
+	"raw_digest\x18\x04 \x01(\fR\trawDigest\x12L\n" +
+	"\vcorrelation\x18\x05 \x03(\v2*.beckon.storage.v1.Origin.CorrelationEntryR\vcorrelation\x12\x19\n" +
+	"\bcan_edit\x18\x06 \x01(\bR\acanEdit\x12\x1f\n" +
+	"\vcan_persist\x18\a \x01(\bR\n" +
+	"canPersist\x12\x19\n" +
+	"\bcan_text\x18\b \x01(\bR\acanText\x12\x1b\n" +
+	"\tcan_multi\x18\t \x01(\bR\bcanMulti\x12!\n" +
+	"\fhost_timeout\x18\n" +
+	" \x01(\x03R\vhostTimeout\x1a>\n" +
+	"\x10CorrelationEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x7f\n" +
+	"\bEvidence\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x16\n" +
+	"\x06sha256\x18\x02 \x01(\fR\x06sha256\x12\x14\n" +
+	"\x05bytes\x18\x03 \x01(\x04R\x05bytes\x12\x14\n" +
+	"\x05title\x18\x04 \x01(\tR\x05title\x12\x1b\n" +
+	"\tmust_view\x18\x05 \x01(\bR\bmustView\"\xec\x02\n" +
 	"\bQuestion\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\bquestion\x18\x02 \x01(\tR\bquestion\x121\n" +
@@ -1010,7 +1291,8 @@ const file_beckon_storage_v1_decision_proto_rawDesc = "" +
 	"\x03url\x18\b \x01(\tR\x03url\x12\x10\n" +
 	"\x03min\x18\t \x01(\rR\x03min\x12\x10\n" +
 	"\x03max\x18\n" +
-	" \x01(\rR\x03max\"\xf4\x01\n" +
+	" \x01(\rR\x03max\x127\n" +
+	"\bevidence\x18\v \x03(\v2\x1b.beckon.storage.v1.EvidenceR\bevidence\"\xf4\x01\n" +
 	"\x06Action\x12\x10\n" +
 	"\x03app\x18\x01 \x01(\tR\x03app\x12\x1e\n" +
 	"\n" +
@@ -1077,30 +1359,36 @@ func file_beckon_storage_v1_decision_proto_rawDescGZIP() []byte {
 	return file_beckon_storage_v1_decision_proto_rawDescData
 }
 
-var file_beckon_storage_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_beckon_storage_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_beckon_storage_v1_decision_proto_goTypes = []any{
 	(*Decision)(nil),   // 0: beckon.storage.v1.Decision
-	(*Question)(nil),   // 1: beckon.storage.v1.Question
-	(*Action)(nil),     // 2: beckon.storage.v1.Action
-	(*Option)(nil),     // 3: beckon.storage.v1.Option
-	(*Fact)(nil),       // 4: beckon.storage.v1.Fact
-	(*Answer)(nil),     // 5: beckon.storage.v1.Answer
-	(*AnswerItem)(nil), // 6: beckon.storage.v1.AnswerItem
-	(*Grant)(nil),      // 7: beckon.storage.v1.Grant
+	(*Origin)(nil),     // 1: beckon.storage.v1.Origin
+	(*Evidence)(nil),   // 2: beckon.storage.v1.Evidence
+	(*Question)(nil),   // 3: beckon.storage.v1.Question
+	(*Action)(nil),     // 4: beckon.storage.v1.Action
+	(*Option)(nil),     // 5: beckon.storage.v1.Option
+	(*Fact)(nil),       // 6: beckon.storage.v1.Fact
+	(*Answer)(nil),     // 7: beckon.storage.v1.Answer
+	(*AnswerItem)(nil), // 8: beckon.storage.v1.AnswerItem
+	(*Grant)(nil),      // 9: beckon.storage.v1.Grant
+	nil,                // 10: beckon.storage.v1.Origin.CorrelationEntry
 }
 var file_beckon_storage_v1_decision_proto_depIdxs = []int32{
-	1, // 0: beckon.storage.v1.Decision.items:type_name -> beckon.storage.v1.Question
-	5, // 1: beckon.storage.v1.Decision.answer:type_name -> beckon.storage.v1.Answer
-	7, // 2: beckon.storage.v1.Decision.grants:type_name -> beckon.storage.v1.Grant
-	2, // 3: beckon.storage.v1.Question.action:type_name -> beckon.storage.v1.Action
-	3, // 4: beckon.storage.v1.Question.options:type_name -> beckon.storage.v1.Option
-	4, // 5: beckon.storage.v1.Question.facts:type_name -> beckon.storage.v1.Fact
-	6, // 6: beckon.storage.v1.Answer.items:type_name -> beckon.storage.v1.AnswerItem
-	7, // [7:7] is the sub-list for method output_type
-	7, // [7:7] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	3,  // 0: beckon.storage.v1.Decision.items:type_name -> beckon.storage.v1.Question
+	7,  // 1: beckon.storage.v1.Decision.answer:type_name -> beckon.storage.v1.Answer
+	9,  // 2: beckon.storage.v1.Decision.grants:type_name -> beckon.storage.v1.Grant
+	1,  // 3: beckon.storage.v1.Decision.origin:type_name -> beckon.storage.v1.Origin
+	10, // 4: beckon.storage.v1.Origin.correlation:type_name -> beckon.storage.v1.Origin.CorrelationEntry
+	4,  // 5: beckon.storage.v1.Question.action:type_name -> beckon.storage.v1.Action
+	5,  // 6: beckon.storage.v1.Question.options:type_name -> beckon.storage.v1.Option
+	6,  // 7: beckon.storage.v1.Question.facts:type_name -> beckon.storage.v1.Fact
+	2,  // 8: beckon.storage.v1.Question.evidence:type_name -> beckon.storage.v1.Evidence
+	8,  // 9: beckon.storage.v1.Answer.items:type_name -> beckon.storage.v1.AnswerItem
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_beckon_storage_v1_decision_proto_init() }
@@ -1108,14 +1396,14 @@ func file_beckon_storage_v1_decision_proto_init() {
 	if File_beckon_storage_v1_decision_proto != nil {
 		return
 	}
-	file_beckon_storage_v1_decision_proto_msgTypes[2].OneofWrappers = []any{}
+	file_beckon_storage_v1_decision_proto_msgTypes[4].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_beckon_storage_v1_decision_proto_rawDesc), len(file_beckon_storage_v1_decision_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -337,7 +337,9 @@ type DecisionHeader struct {
 	// When it was asked.
 	CreateTime int64 `protobuf:"varint,11,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// Whose answer counts; absent until there is one.
-	Winner        *Winner `protobuf:"bytes,12,opt,name=winner,proto3" json:"winner,omitempty"`
+	Winner *Winner `protobuf:"bytes,12,opt,name=winner,proto3" json:"winner,omitempty"`
+	// When it comes back, if it was put aside.
+	SnoozeUntil   int64 `protobuf:"varint,13,opt,name=snooze_until,json=snoozeUntil,proto3" json:"snooze_until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -454,6 +456,13 @@ func (x *DecisionHeader) GetWinner() *Winner {
 		return x.Winner
 	}
 	return nil
+}
+
+func (x *DecisionHeader) GetSnoozeUntil() int64 {
+	if x != nil {
+		return x.SnoozeUntil
+	}
+	return 0
 }
 
 // Winner is whose answer counts.
@@ -622,7 +631,7 @@ const file_beckon_storage_v1_header_proto_rawDesc = "" +
 	"createTime\x12\x1f\n" +
 	"\vupdate_time\x18\n" +
 	" \x01(\x03R\n" +
-	"updateTime\"\xcb\x02\n" +
+	"updateTime\"\xee\x02\n" +
 	"\x0eDecisionHeader\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x16\n" +
@@ -638,7 +647,8 @@ const file_beckon_storage_v1_header_proto_rawDesc = "" +
 	"expireTime\x12\x1f\n" +
 	"\vcreate_time\x18\v \x01(\x03R\n" +
 	"createTime\x121\n" +
-	"\x06winner\x18\f \x01(\v2\x19.beckon.storage.v1.WinnerR\x06winner\"p\n" +
+	"\x06winner\x18\f \x01(\v2\x19.beckon.storage.v1.WinnerR\x06winner\x12!\n" +
+	"\fsnooze_until\x18\r \x01(\x03R\vsnoozeUntil\"p\n" +
 	"\x06Winner\x12\"\n" +
 	"\finstallation\x18\x01 \x01(\tR\finstallation\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\x12\x18\n" +

@@ -42,6 +42,15 @@ const (
 	// DecisionServiceRevokeGrantProcedure is the procedure name of the DecisionService's RevokeGrant
 	// RPC.
 	DecisionServiceRevokeGrantProcedure = "/beckon.v1.DecisionService/RevokeGrant"
+	// DecisionServiceAmendDecisionProcedure is the procedure name of the DecisionService's
+	// AmendDecision RPC.
+	DecisionServiceAmendDecisionProcedure = "/beckon.v1.DecisionService/AmendDecision"
+	// DecisionServiceSnoozeDecisionProcedure is the procedure name of the DecisionService's
+	// SnoozeDecision RPC.
+	DecisionServiceSnoozeDecisionProcedure = "/beckon.v1.DecisionService/SnoozeDecision"
+	// DecisionServiceDenyAllOpenProcedure is the procedure name of the DecisionService's DenyAllOpen
+	// RPC.
+	DecisionServiceDenyAllOpenProcedure = "/beckon.v1.DecisionService/DenyAllOpen"
 	// DecisionServicePreviewEditProcedure is the procedure name of the DecisionService's PreviewEdit
 	// RPC.
 	DecisionServicePreviewEditProcedure = "/beckon.v1.DecisionService/PreviewEdit"
@@ -93,6 +102,27 @@ var (
 			Procedure:  DecisionServiceRevokeGrantProcedure,
 		}
 	})
+	decisionServiceAmendDecisionSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_beckon_v1_decision_proto.Services().ByName("DecisionService").Methods().ByName("AmendDecision"),
+			Procedure:  DecisionServiceAmendDecisionProcedure,
+		}
+	})
+	decisionServiceSnoozeDecisionSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_beckon_v1_decision_proto.Services().ByName("DecisionService").Methods().ByName("SnoozeDecision"),
+			Procedure:  DecisionServiceSnoozeDecisionProcedure,
+		}
+	})
+	decisionServiceDenyAllOpenSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_beckon_v1_decision_proto.Services().ByName("DecisionService").Methods().ByName("DenyAllOpen"),
+			Procedure:  DecisionServiceDenyAllOpenProcedure,
+		}
+	})
 	decisionServicePreviewEditSpec = sync.OnceValue(func() connect.Spec {
 		return connect.Spec{
 			StreamType: connect.StreamTypeUnary,
@@ -129,6 +159,18 @@ type DecisionServiceClient interface {
 	// RevokeGrant takes an approval back while it was not used; the agent is
 	// told. Once GO was said it is too late. By the person, on any device.
 	RevokeGrant(context.Context, *v1.RevokeGrantRequest) (*v1.RevokeGrantResponse, error)
+	// AmendDecision adds words or evidence to an open question. Its revision grows,
+	// so whoever saw it has to look again and is called to. Adding what is there
+	// already changes nothing. One that is closed is FAILED_PRECONDITION, CLOSED.
+	// By the asking agent.
+	AmendDecision(context.Context, *v1.AmendDecisionRequest) (*v1.AmendDecisionResponse, error)
+	// SnoozeDecision puts a question aside for a while: it leaves the attention
+	// set and every screen, and calls again afterwards. It stays PENDING, and
+	// nobody has answered anything. By the person, on any device.
+	SnoozeDecision(context.Context, *v1.SnoozeDecisionRequest) (*v1.SnoozeDecisionResponse, error)
+	// DenyAllOpen refuses what is open in a task, of an agent, or in the account.
+	// Each refusal is an ordinary answer. By the person, on any device.
+	DenyAllOpen(context.Context, *v1.DenyAllOpenRequest) (*v1.DenyAllOpenResponse, error)
 	// PreviewEdit shows what an edit would allow, as the server reads it, before
 	// the person answers with it. It changes nothing. Arguments that do not fit
 	// are INVALID_ARGUMENT with the place; a card that has changed since is
@@ -169,6 +211,18 @@ type DecisionServiceHandler interface {
 	// RevokeGrant takes an approval back while it was not used; the agent is
 	// told. Once GO was said it is too late. By the person, on any device.
 	RevokeGrant(context.Context, *v1.RevokeGrantRequest) (*v1.RevokeGrantResponse, error)
+	// AmendDecision adds words or evidence to an open question. Its revision grows,
+	// so whoever saw it has to look again and is called to. Adding what is there
+	// already changes nothing. One that is closed is FAILED_PRECONDITION, CLOSED.
+	// By the asking agent.
+	AmendDecision(context.Context, *v1.AmendDecisionRequest) (*v1.AmendDecisionResponse, error)
+	// SnoozeDecision puts a question aside for a while: it leaves the attention
+	// set and every screen, and calls again afterwards. It stays PENDING, and
+	// nobody has answered anything. By the person, on any device.
+	SnoozeDecision(context.Context, *v1.SnoozeDecisionRequest) (*v1.SnoozeDecisionResponse, error)
+	// DenyAllOpen refuses what is open in a task, of an agent, or in the account.
+	// Each refusal is an ordinary answer. By the person, on any device.
+	DenyAllOpen(context.Context, *v1.DenyAllOpenRequest) (*v1.DenyAllOpenResponse, error)
 	// PreviewEdit shows what an edit would allow, as the server reads it, before
 	// the person answers with it. It changes nothing. Arguments that do not fit
 	// are INVALID_ARGUMENT with the place; a card that has changed since is
@@ -194,6 +248,9 @@ func RegisterDecisionServiceHandler(server *connect.Server, svc DecisionServiceH
 		connect.Method{Spec: decisionServiceWithdrawDecisionSpec(), Handler: adapter.withdrawDecision},
 		connect.Method{Spec: decisionServiceGetDecisionSpec(), Handler: adapter.getDecision},
 		connect.Method{Spec: decisionServiceRevokeGrantSpec(), Handler: adapter.revokeGrant},
+		connect.Method{Spec: decisionServiceAmendDecisionSpec(), Handler: adapter.amendDecision},
+		connect.Method{Spec: decisionServiceSnoozeDecisionSpec(), Handler: adapter.snoozeDecision},
+		connect.Method{Spec: decisionServiceDenyAllOpenSpec(), Handler: adapter.denyAllOpen},
 		connect.Method{Spec: decisionServicePreviewEditSpec(), Handler: adapter.previewEdit},
 		connect.Method{Spec: decisionServiceAcknowledgeDecisionSpec(), Handler: adapter.acknowledgeDecision},
 	)
@@ -224,6 +281,18 @@ func (UnimplementedDecisionServiceHandler) GetDecision(context.Context, *v1.GetD
 
 func (UnimplementedDecisionServiceHandler) RevokeGrant(context.Context, *v1.RevokeGrantRequest) (*v1.RevokeGrantResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, "beckon.v1.DecisionService.RevokeGrant is not implemented")
+}
+
+func (UnimplementedDecisionServiceHandler) AmendDecision(context.Context, *v1.AmendDecisionRequest) (*v1.AmendDecisionResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "beckon.v1.DecisionService.AmendDecision is not implemented")
+}
+
+func (UnimplementedDecisionServiceHandler) SnoozeDecision(context.Context, *v1.SnoozeDecisionRequest) (*v1.SnoozeDecisionResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "beckon.v1.DecisionService.SnoozeDecision is not implemented")
+}
+
+func (UnimplementedDecisionServiceHandler) DenyAllOpen(context.Context, *v1.DenyAllOpenRequest) (*v1.DenyAllOpenResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "beckon.v1.DecisionService.DenyAllOpen is not implemented")
 }
 
 func (UnimplementedDecisionServiceHandler) PreviewEdit(context.Context, *v1.PreviewEditRequest) (*v1.PreviewEditResponse, error) {
@@ -281,6 +350,30 @@ func (c *decisionServiceClient) GetDecision(ctx context.Context, req *v1.GetDeci
 func (c *decisionServiceClient) RevokeGrant(ctx context.Context, req *v1.RevokeGrantRequest) (*v1.RevokeGrantResponse, error) {
 	var res v1.RevokeGrantResponse
 	if err := c.client.CallUnary(ctx, decisionServiceRevokeGrantSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *decisionServiceClient) AmendDecision(ctx context.Context, req *v1.AmendDecisionRequest) (*v1.AmendDecisionResponse, error) {
+	var res v1.AmendDecisionResponse
+	if err := c.client.CallUnary(ctx, decisionServiceAmendDecisionSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *decisionServiceClient) SnoozeDecision(ctx context.Context, req *v1.SnoozeDecisionRequest) (*v1.SnoozeDecisionResponse, error) {
+	var res v1.SnoozeDecisionResponse
+	if err := c.client.CallUnary(ctx, decisionServiceSnoozeDecisionSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *decisionServiceClient) DenyAllOpen(ctx context.Context, req *v1.DenyAllOpenRequest) (*v1.DenyAllOpenResponse, error) {
+	var res v1.DenyAllOpenResponse
+	if err := c.client.CallUnary(ctx, decisionServiceDenyAllOpenSpec(), req, &res); err != nil {
 		return nil, err
 	}
 	return &res, nil
@@ -370,6 +463,42 @@ func (h decisionServiceHandler) revokeGrant(ctx context.Context, _ connect.Spec,
 		return err
 	}
 	res, err := h.svc.RevokeGrant(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h decisionServiceHandler) amendDecision(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.AmendDecisionRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.AmendDecision(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h decisionServiceHandler) snoozeDecision(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.SnoozeDecisionRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.SnoozeDecision(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h decisionServiceHandler) denyAllOpen(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.DenyAllOpenRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.DenyAllOpen(ctx, &req)
 	if err != nil {
 		return err
 	}
