@@ -140,7 +140,7 @@ func (w *world) ask(a *account, n int, timeout time.Duration, instead bool) {
 	name := w.name("question")
 	class := decision.WriteReversible
 	c := app.RequestDecision{
-		Held: j.Held, Name: name, Kind: decision.ConfirmAction, Title: "May I?", Timeout: timeout, OnExpiry: decision.TellAgent,
+		Held: j.Held, Name: name, Kind: decision.ConfirmAction, Title: "May I?", Timeout: timeout, OnExpiry: decision.TellAgent, Calls: decision.Calls{Off: true},
 		Items: []decision.Item{{ID: "it", Question: "Write it?", Action: &decision.Action{
 			App: "files", Operation: "write", ArgsJSON: []byte(`{"name":"` + name + `"}`), Class: &class,
 		}}},

@@ -141,7 +141,9 @@ func TestReminders(t *testing.T) {
 	h.deliver()
 	h.clock.Advance(99 * time.Minute)
 	h.due()
-	if got := h.calls(); len(got) > 0 || quiet.Reminders != nil {
+	// The server has called by then for what nobody works on.
+	got := slices.DeleteFunc(h.calls(), func(m push.Message) bool { return m.Payload.Decision != quiet.ID })
+	if len(got) > 0 || quiet.Reminders != nil {
 		t.Errorf("reminded against its word: %v", said(got))
 	}
 }

@@ -1044,7 +1044,7 @@ var File_beckon_v1_agent_proto protoreflect.FileDescriptor
 
 const file_beckon_v1_agent_proto_rawDesc = "" +
 	"\n" +
-	"\x15beckon/v1/agent.proto\x12\tbeckon.v1\x1a\x18beckon/v1/decision.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc1\x02\n" +
+	"\x15beckon/v1/agent.proto\x12\tbeckon.v1\x1a\x18beckon/v1/question.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc1\x02\n" +
 	"\tAgentLink\x12\x19\n" +
 	"\bagent_id\x18\x01 \x01(\tR\aagentId\x12\x1d\n" +
 	"\n" +
@@ -1202,7 +1202,7 @@ func file_beckon_v1_agent_proto_init() {
 	if File_beckon_v1_agent_proto != nil {
 		return
 	}
-	file_beckon_v1_decision_proto_init()
+	file_beckon_v1_question_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

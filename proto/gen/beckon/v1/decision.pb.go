@@ -176,444 +176,6 @@ func (DecisionKind) EnumDescriptor() ([]byte, []int) {
 	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{1}
 }
 
-// OptionKind says what choosing an option means.
-type OptionKind int32
-
-const (
-	// Never sent.
-	OptionKind_OPTION_KIND_UNSPECIFIED OptionKind = 0
-	// Arms a grant for this one action.
-	OptionKind_OPTION_KIND_ALLOW_ONCE OptionKind = 1
-	// Refuses this one action.
-	OptionKind_OPTION_KIND_REJECT_ONCE OptionKind = 2
-	// A plain choice; arms nothing.
-	OptionKind_OPTION_KIND_CHOOSE OptionKind = 3
-	// A free answer.
-	OptionKind_OPTION_KIND_RESPOND OptionKind = 4
-	// Arms a grant for the action with the arguments that come with the answer,
-	// in place of the agent's. CONFIRM_ACTION only.
-	OptionKind_OPTION_KIND_EDIT OptionKind = 5
-	// Goes on without an answer. Arms nothing, and is no denial.
-	OptionKind_OPTION_KIND_IGNORE OptionKind = 6
-	// Dismisses the question. Arms nothing, and is no denial.
-	OptionKind_OPTION_KIND_CANCEL OptionKind = 7
-)
-
-// Enum value maps for OptionKind.
-var (
-	OptionKind_name = map[int32]string{
-		0: "OPTION_KIND_UNSPECIFIED",
-		1: "OPTION_KIND_ALLOW_ONCE",
-		2: "OPTION_KIND_REJECT_ONCE",
-		3: "OPTION_KIND_CHOOSE",
-		4: "OPTION_KIND_RESPOND",
-		5: "OPTION_KIND_EDIT",
-		6: "OPTION_KIND_IGNORE",
-		7: "OPTION_KIND_CANCEL",
-	}
-	OptionKind_value = map[string]int32{
-		"OPTION_KIND_UNSPECIFIED": 0,
-		"OPTION_KIND_ALLOW_ONCE":  1,
-		"OPTION_KIND_REJECT_ONCE": 2,
-		"OPTION_KIND_CHOOSE":      3,
-		"OPTION_KIND_RESPOND":     4,
-		"OPTION_KIND_EDIT":        5,
-		"OPTION_KIND_IGNORE":      6,
-		"OPTION_KIND_CANCEL":      7,
-	}
-)
-
-func (x OptionKind) Enum() *OptionKind {
-	p := new(OptionKind)
-	*p = x
-	return p
-}
-
-func (x OptionKind) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (OptionKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_beckon_v1_decision_proto_enumTypes[2].Descriptor()
-}
-
-func (OptionKind) Type() protoreflect.EnumType {
-	return &file_beckon_v1_decision_proto_enumTypes[2]
-}
-
-func (x OptionKind) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use OptionKind.Descriptor instead.
-func (OptionKind) EnumDescriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{2}
-}
-
-// TextRule says whether an option takes a text.
-type TextRule int32
-
-const (
-	// Read as NONE.
-	TextRule_TEXT_RULE_UNSPECIFIED TextRule = 0
-	// A text is refused.
-	TextRule_TEXT_RULE_NONE TextRule = 1
-	// A text may be given.
-	TextRule_TEXT_RULE_OPTIONAL TextRule = 2
-	// A text must be given.
-	TextRule_TEXT_RULE_REQUIRED TextRule = 3
-)
-
-// Enum value maps for TextRule.
-var (
-	TextRule_name = map[int32]string{
-		0: "TEXT_RULE_UNSPECIFIED",
-		1: "TEXT_RULE_NONE",
-		2: "TEXT_RULE_OPTIONAL",
-		3: "TEXT_RULE_REQUIRED",
-	}
-	TextRule_value = map[string]int32{
-		"TEXT_RULE_UNSPECIFIED": 0,
-		"TEXT_RULE_NONE":        1,
-		"TEXT_RULE_OPTIONAL":    2,
-		"TEXT_RULE_REQUIRED":    3,
-	}
-)
-
-func (x TextRule) Enum() *TextRule {
-	p := new(TextRule)
-	*p = x
-	return p
-}
-
-func (x TextRule) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (TextRule) Descriptor() protoreflect.EnumDescriptor {
-	return file_beckon_v1_decision_proto_enumTypes[3].Descriptor()
-}
-
-func (TextRule) Type() protoreflect.EnumType {
-	return &file_beckon_v1_decision_proto_enumTypes[3]
-}
-
-func (x TextRule) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use TextRule.Descriptor instead.
-func (TextRule) EnumDescriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{3}
-}
-
-// EffectClass is how much harm an action can do. The server may raise what
-// the agent says; an action without a class counts as OUTWARD.
-type EffectClass int32
-
-const (
-	// No class given.
-	EffectClass_EFFECT_CLASS_UNSPECIFIED EffectClass = 0
-	// 0: reads what is public.
-	EffectClass_EFFECT_CLASS_READ_PUBLIC EffectClass = 1
-	// 1: reads what is private.
-	EffectClass_EFFECT_CLASS_READ_PRIVATE EffectClass = 2
-	// 2: writes what can be undone.
-	EffectClass_EFFECT_CLASS_WRITE_REVERSIBLE EffectClass = 3
-	// 3: sends something to somebody.
-	EffectClass_EFFECT_CLASS_OUTWARD EffectClass = 4
-	// 4: money, permissions, or anything that cannot be undone.
-	EffectClass_EFFECT_CLASS_IRREVERSIBLE EffectClass = 5
-)
-
-// Enum value maps for EffectClass.
-var (
-	EffectClass_name = map[int32]string{
-		0: "EFFECT_CLASS_UNSPECIFIED",
-		1: "EFFECT_CLASS_READ_PUBLIC",
-		2: "EFFECT_CLASS_READ_PRIVATE",
-		3: "EFFECT_CLASS_WRITE_REVERSIBLE",
-		4: "EFFECT_CLASS_OUTWARD",
-		5: "EFFECT_CLASS_IRREVERSIBLE",
-	}
-	EffectClass_value = map[string]int32{
-		"EFFECT_CLASS_UNSPECIFIED":      0,
-		"EFFECT_CLASS_READ_PUBLIC":      1,
-		"EFFECT_CLASS_READ_PRIVATE":     2,
-		"EFFECT_CLASS_WRITE_REVERSIBLE": 3,
-		"EFFECT_CLASS_OUTWARD":          4,
-		"EFFECT_CLASS_IRREVERSIBLE":     5,
-	}
-)
-
-func (x EffectClass) Enum() *EffectClass {
-	p := new(EffectClass)
-	*p = x
-	return p
-}
-
-func (x EffectClass) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (EffectClass) Descriptor() protoreflect.EnumDescriptor {
-	return file_beckon_v1_decision_proto_enumTypes[4].Descriptor()
-}
-
-func (EffectClass) Type() protoreflect.EnumType {
-	return &file_beckon_v1_decision_proto_enumTypes[4]
-}
-
-func (x EffectClass) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use EffectClass.Descriptor instead.
-func (EffectClass) EnumDescriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{4}
-}
-
-// FieldType is what one field of a form holds.
-type FieldType int32
-
-const (
-	// Never sent.
-	FieldType_FIELD_TYPE_UNSPECIFIED FieldType = 0
-	// A text.
-	FieldType_FIELD_TYPE_STRING FieldType = 1
-	// A number.
-	FieldType_FIELD_TYPE_NUMBER FieldType = 2
-	// A whole number.
-	FieldType_FIELD_TYPE_INTEGER FieldType = 3
-	// Yes or no.
-	FieldType_FIELD_TYPE_BOOLEAN FieldType = 4
-	// One of the choices, a JSON string.
-	FieldType_FIELD_TYPE_CHOICE FieldType = 5
-	// Several of the choices, a JSON array of strings.
-	FieldType_FIELD_TYPE_CHOICES FieldType = 6
-)
-
-// Enum value maps for FieldType.
-var (
-	FieldType_name = map[int32]string{
-		0: "FIELD_TYPE_UNSPECIFIED",
-		1: "FIELD_TYPE_STRING",
-		2: "FIELD_TYPE_NUMBER",
-		3: "FIELD_TYPE_INTEGER",
-		4: "FIELD_TYPE_BOOLEAN",
-		5: "FIELD_TYPE_CHOICE",
-		6: "FIELD_TYPE_CHOICES",
-	}
-	FieldType_value = map[string]int32{
-		"FIELD_TYPE_UNSPECIFIED": 0,
-		"FIELD_TYPE_STRING":      1,
-		"FIELD_TYPE_NUMBER":      2,
-		"FIELD_TYPE_INTEGER":     3,
-		"FIELD_TYPE_BOOLEAN":     4,
-		"FIELD_TYPE_CHOICE":      5,
-		"FIELD_TYPE_CHOICES":     6,
-	}
-)
-
-func (x FieldType) Enum() *FieldType {
-	p := new(FieldType)
-	*p = x
-	return p
-}
-
-func (x FieldType) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (FieldType) Descriptor() protoreflect.EnumDescriptor {
-	return file_beckon_v1_decision_proto_enumTypes[5].Descriptor()
-}
-
-func (FieldType) Type() protoreflect.EnumType {
-	return &file_beckon_v1_decision_proto_enumTypes[5]
-}
-
-func (x FieldType) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use FieldType.Descriptor instead.
-func (FieldType) EnumDescriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{5}
-}
-
-// EvidenceType is what a piece of evidence is.
-type EvidenceType int32
-
-const (
-	// Never sent.
-	EvidenceType_EVIDENCE_TYPE_UNSPECIFIED EvidenceType = 0
-	// A command that would run.
-	EvidenceType_EVIDENCE_TYPE_COMMAND EvidenceType = 1
-	// A change of text.
-	EvidenceType_EVIDENCE_TYPE_DIFF EvidenceType = 2
-	// A document.
-	EvidenceType_EVIDENCE_TYPE_DOC EvidenceType = 3
-	// A page, as its address.
-	EvidenceType_EVIDENCE_TYPE_URL EvidenceType = 4
-	// What it would cost.
-	EvidenceType_EVIDENCE_TYPE_COST EvidenceType = 5
-)
-
-// Enum value maps for EvidenceType.
-var (
-	EvidenceType_name = map[int32]string{
-		0: "EVIDENCE_TYPE_UNSPECIFIED",
-		1: "EVIDENCE_TYPE_COMMAND",
-		2: "EVIDENCE_TYPE_DIFF",
-		3: "EVIDENCE_TYPE_DOC",
-		4: "EVIDENCE_TYPE_URL",
-		5: "EVIDENCE_TYPE_COST",
-	}
-	EvidenceType_value = map[string]int32{
-		"EVIDENCE_TYPE_UNSPECIFIED": 0,
-		"EVIDENCE_TYPE_COMMAND":     1,
-		"EVIDENCE_TYPE_DIFF":        2,
-		"EVIDENCE_TYPE_DOC":         3,
-		"EVIDENCE_TYPE_URL":         4,
-		"EVIDENCE_TYPE_COST":        5,
-	}
-)
-
-func (x EvidenceType) Enum() *EvidenceType {
-	p := new(EvidenceType)
-	*p = x
-	return p
-}
-
-func (x EvidenceType) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (EvidenceType) Descriptor() protoreflect.EnumDescriptor {
-	return file_beckon_v1_decision_proto_enumTypes[6].Descriptor()
-}
-
-func (EvidenceType) Type() protoreflect.EnumType {
-	return &file_beckon_v1_decision_proto_enumTypes[6]
-}
-
-func (x EvidenceType) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use EvidenceType.Descriptor instead.
-func (EvidenceType) EnumDescriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{6}
-}
-
-// DecisionJoin says how the answers to several items belong together.
-type DecisionJoin int32
-
-const (
-	// Read as PER_ITEM.
-	DecisionJoin_DECISION_JOIN_UNSPECIFIED DecisionJoin = 0
-	// Each item stands by itself.
-	DecisionJoin_DECISION_JOIN_PER_ITEM DecisionJoin = 1
-	// All actions are allowed or none is: any other answer is refused
-	// (INVALID_ARGUMENT, ALL_OR_NONE).
-	DecisionJoin_DECISION_JOIN_ALL_ITEMS DecisionJoin = 2
-)
-
-// Enum value maps for DecisionJoin.
-var (
-	DecisionJoin_name = map[int32]string{
-		0: "DECISION_JOIN_UNSPECIFIED",
-		1: "DECISION_JOIN_PER_ITEM",
-		2: "DECISION_JOIN_ALL_ITEMS",
-	}
-	DecisionJoin_value = map[string]int32{
-		"DECISION_JOIN_UNSPECIFIED": 0,
-		"DECISION_JOIN_PER_ITEM":    1,
-		"DECISION_JOIN_ALL_ITEMS":   2,
-	}
-)
-
-func (x DecisionJoin) Enum() *DecisionJoin {
-	p := new(DecisionJoin)
-	*p = x
-	return p
-}
-
-func (x DecisionJoin) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (DecisionJoin) Descriptor() protoreflect.EnumDescriptor {
-	return file_beckon_v1_decision_proto_enumTypes[7].Descriptor()
-}
-
-func (DecisionJoin) Type() protoreflect.EnumType {
-	return &file_beckon_v1_decision_proto_enumTypes[7]
-}
-
-func (x DecisionJoin) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use DecisionJoin.Descriptor instead.
-func (DecisionJoin) EnumDescriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{7}
-}
-
-// OnExpiry says what silence does.
-type OnExpiry int32
-
-const (
-	// Read as TELL_AGENT.
-	OnExpiry_ON_EXPIRY_UNSPECIFIED OnExpiry = 0
-	// The agent is told that nobody answered.
-	OnExpiry_ON_EXPIRY_TELL_AGENT OnExpiry = 1
-	// The task is stopped.
-	OnExpiry_ON_EXPIRY_STOP_TASK OnExpiry = 2
-)
-
-// Enum value maps for OnExpiry.
-var (
-	OnExpiry_name = map[int32]string{
-		0: "ON_EXPIRY_UNSPECIFIED",
-		1: "ON_EXPIRY_TELL_AGENT",
-		2: "ON_EXPIRY_STOP_TASK",
-	}
-	OnExpiry_value = map[string]int32{
-		"ON_EXPIRY_UNSPECIFIED": 0,
-		"ON_EXPIRY_TELL_AGENT":  1,
-		"ON_EXPIRY_STOP_TASK":   2,
-	}
-)
-
-func (x OnExpiry) Enum() *OnExpiry {
-	p := new(OnExpiry)
-	*p = x
-	return p
-}
-
-func (x OnExpiry) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (OnExpiry) Descriptor() protoreflect.EnumDescriptor {
-	return file_beckon_v1_decision_proto_enumTypes[8].Descriptor()
-}
-
-func (OnExpiry) Type() protoreflect.EnumType {
-	return &file_beckon_v1_decision_proto_enumTypes[8]
-}
-
-func (x OnExpiry) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use OnExpiry.Descriptor instead.
-func (OnExpiry) EnumDescriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{8}
-}
-
 // Surface is where a person answered.
 type Surface int32
 
@@ -655,11 +217,11 @@ func (x Surface) String() string {
 }
 
 func (Surface) Descriptor() protoreflect.EnumDescriptor {
-	return file_beckon_v1_decision_proto_enumTypes[9].Descriptor()
+	return file_beckon_v1_decision_proto_enumTypes[2].Descriptor()
 }
 
 func (Surface) Type() protoreflect.EnumType {
-	return &file_beckon_v1_decision_proto_enumTypes[9]
+	return &file_beckon_v1_decision_proto_enumTypes[2]
 }
 
 func (x Surface) Number() protoreflect.EnumNumber {
@@ -668,7 +230,7 @@ func (x Surface) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Surface.Descriptor instead.
 func (Surface) EnumDescriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{9}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{2}
 }
 
 // GrantState is the life of a single-use permission.
@@ -716,11 +278,11 @@ func (x GrantState) String() string {
 }
 
 func (GrantState) Descriptor() protoreflect.EnumDescriptor {
-	return file_beckon_v1_decision_proto_enumTypes[10].Descriptor()
+	return file_beckon_v1_decision_proto_enumTypes[3].Descriptor()
 }
 
 func (GrantState) Type() protoreflect.EnumType {
-	return &file_beckon_v1_decision_proto_enumTypes[10]
+	return &file_beckon_v1_decision_proto_enumTypes[3]
 }
 
 func (x GrantState) Number() protoreflect.EnumNumber {
@@ -729,7 +291,7 @@ func (x GrantState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GrantState.Descriptor instead.
 func (GrantState) EnumDescriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{10}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{3}
 }
 
 // AnswerOutcome says what an answer met.
@@ -793,11 +355,11 @@ func (x AnswerOutcome) String() string {
 }
 
 func (AnswerOutcome) Descriptor() protoreflect.EnumDescriptor {
-	return file_beckon_v1_decision_proto_enumTypes[11].Descriptor()
+	return file_beckon_v1_decision_proto_enumTypes[4].Descriptor()
 }
 
 func (AnswerOutcome) Type() protoreflect.EnumType {
-	return &file_beckon_v1_decision_proto_enumTypes[11]
+	return &file_beckon_v1_decision_proto_enumTypes[4]
 }
 
 func (x AnswerOutcome) Number() protoreflect.EnumNumber {
@@ -806,7 +368,7 @@ func (x AnswerOutcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use AnswerOutcome.Descriptor instead.
 func (AnswerOutcome) EnumDescriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{11}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{4}
 }
 
 // Step is how strongly a person has to be present.
@@ -859,11 +421,11 @@ func (x Step) String() string {
 }
 
 func (Step) Descriptor() protoreflect.EnumDescriptor {
-	return file_beckon_v1_decision_proto_enumTypes[12].Descriptor()
+	return file_beckon_v1_decision_proto_enumTypes[5].Descriptor()
 }
 
 func (Step) Type() protoreflect.EnumType {
-	return &file_beckon_v1_decision_proto_enumTypes[12]
+	return &file_beckon_v1_decision_proto_enumTypes[5]
 }
 
 func (x Step) Number() protoreflect.EnumNumber {
@@ -872,7 +434,7 @@ func (x Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Step.Descriptor instead.
 func (Step) EnumDescriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{12}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{5}
 }
 
 // WithdrawReason says why a question is taken back.
@@ -912,11 +474,11 @@ func (x WithdrawReason) String() string {
 }
 
 func (WithdrawReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_beckon_v1_decision_proto_enumTypes[13].Descriptor()
+	return file_beckon_v1_decision_proto_enumTypes[6].Descriptor()
 }
 
 func (WithdrawReason) Type() protoreflect.EnumType {
-	return &file_beckon_v1_decision_proto_enumTypes[13]
+	return &file_beckon_v1_decision_proto_enumTypes[6]
 }
 
 func (x WithdrawReason) Number() protoreflect.EnumNumber {
@@ -925,7 +487,7 @@ func (x WithdrawReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WithdrawReason.Descriptor instead.
 func (WithdrawReason) EnumDescriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{13}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{6}
 }
 
 // RevokeOutcome says what a RevokeGrant met.
@@ -969,11 +531,11 @@ func (x RevokeOutcome) String() string {
 }
 
 func (RevokeOutcome) Descriptor() protoreflect.EnumDescriptor {
-	return file_beckon_v1_decision_proto_enumTypes[14].Descriptor()
+	return file_beckon_v1_decision_proto_enumTypes[7].Descriptor()
 }
 
 func (RevokeOutcome) Type() protoreflect.EnumType {
-	return &file_beckon_v1_decision_proto_enumTypes[14]
+	return &file_beckon_v1_decision_proto_enumTypes[7]
 }
 
 func (x RevokeOutcome) Number() protoreflect.EnumNumber {
@@ -982,900 +544,7 @@ func (x RevokeOutcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RevokeOutcome.Descriptor instead.
 func (RevokeOutcome) EnumDescriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{14}
-}
-
-// Option is one way to answer an item.
-type Option struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id within the item.
-	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Shown on the button; at most 60 characters.
-	Label string `protobuf:"bytes,2,opt,name=label,proto3" json:"label,omitempty"`
-	// What choosing it means.
-	Kind OptionKind `protobuf:"varint,3,opt,name=kind,proto3,enum=beckon.v1.OptionKind" json:"kind,omitempty"`
-	// Whether a text goes with it.
-	Text TextRule `protobuf:"varint,4,opt,name=text,proto3,enum=beckon.v1.TextRule" json:"text,omitempty"`
-	// Where the text starts, for the person to change; at most 4,096 bytes. The
-	// agent's words until the person sends them.
-	Prefill       string `protobuf:"bytes,5,opt,name=prefill,proto3" json:"prefill,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Option) Reset() {
-	*x = Option{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[0]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Option) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Option) ProtoMessage() {}
-
-func (x *Option) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[0]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Option.ProtoReflect.Descriptor instead.
-func (*Option) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{0}
-}
-
-func (x *Option) GetId() string {
-	if x != nil {
-		return x.Id
-	}
-	return ""
-}
-
-func (x *Option) GetLabel() string {
-	if x != nil {
-		return x.Label
-	}
-	return ""
-}
-
-func (x *Option) GetKind() OptionKind {
-	if x != nil {
-		return x.Kind
-	}
-	return OptionKind_OPTION_KIND_UNSPECIFIED
-}
-
-func (x *Option) GetText() TextRule {
-	if x != nil {
-		return x.Text
-	}
-	return TextRule_TEXT_RULE_UNSPECIFIED
-}
-
-func (x *Option) GetPrefill() string {
-	if x != nil {
-		return x.Prefill
-	}
-	return ""
-}
-
-// Action is what the agent wants to do to the outside world.
-type Action struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Program or service acted on.
-	App string `protobuf:"bytes,1,opt,name=app,proto3" json:"app,omitempty"`
-	// Which account or place of it.
-	Connection string `protobuf:"bytes,2,opt,name=connection,proto3" json:"connection,omitempty"`
-	// What is done.
-	Operation string `protobuf:"bytes,3,opt,name=operation,proto3" json:"operation,omitempty"`
-	// Arguments: one JSON object as raw bytes, I-JSON, not empty, at most
-	// 131,072 bytes. They are never re-encoded.
-	ArgsJson []byte `protobuf:"bytes,4,opt,name=args_json,json=argsJson,proto3" json:"args_json,omitempty"`
-	// What it is done to: one JSON value as raw bytes, or nothing.
-	TargetJson []byte `protobuf:"bytes,5,opt,name=target_json,json=targetJson,proto3" json:"target_json,omitempty"`
-	// How much harm it can do, as the agent sees it.
-	EffectClass EffectClass `protobuf:"varint,6,opt,name=effect_class,json=effectClass,proto3,enum=beckon.v1.EffectClass" json:"effect_class,omitempty"`
-	// SHA-256 over the canonical action. Set by the server.
-	ActionDigest []byte `protobuf:"bytes,7,opt,name=action_digest,json=actionDigest,proto3" json:"action_digest,omitempty"`
-	// What edited arguments have to satisfy: JSON Schema 2020-12 as raw bytes, at
-	// most 16,384. References stay inside of it and never go in a circle; $id,
-	// $anchor and $dynamicRef are refused. Without it any object will do.
-	ArgsSchemaJson []byte `protobuf:"bytes,8,opt,name=args_schema_json,json=argsSchemaJson,proto3" json:"args_schema_json,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
-}
-
-func (x *Action) Reset() {
-	*x = Action{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[1]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Action) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Action) ProtoMessage() {}
-
-func (x *Action) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[1]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Action.ProtoReflect.Descriptor instead.
-func (*Action) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{1}
-}
-
-func (x *Action) GetApp() string {
-	if x != nil {
-		return x.App
-	}
-	return ""
-}
-
-func (x *Action) GetConnection() string {
-	if x != nil {
-		return x.Connection
-	}
-	return ""
-}
-
-func (x *Action) GetOperation() string {
-	if x != nil {
-		return x.Operation
-	}
-	return ""
-}
-
-func (x *Action) GetArgsJson() []byte {
-	if x != nil {
-		return x.ArgsJson
-	}
-	return nil
-}
-
-func (x *Action) GetTargetJson() []byte {
-	if x != nil {
-		return x.TargetJson
-	}
-	return nil
-}
-
-func (x *Action) GetEffectClass() EffectClass {
-	if x != nil {
-		return x.EffectClass
-	}
-	return EffectClass_EFFECT_CLASS_UNSPECIFIED
-}
-
-func (x *Action) GetActionDigest() []byte {
-	if x != nil {
-		return x.ActionDigest
-	}
-	return nil
-}
-
-func (x *Action) GetArgsSchemaJson() []byte {
-	if x != nil {
-		return x.ArgsSchemaJson
-	}
-	return nil
-}
-
-// Fact is a label and a value drawn by the server from the action, never from
-// the agent's prose.
-type Fact struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// What it is.
-	Label string `protobuf:"bytes,1,opt,name=label,proto3" json:"label,omitempty"`
-	// Its value, whole.
-	Value string `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
-	// Hidden characters, or letters that look like others, were made visible in
-	// it, as [U+202E]. Show it as suspicious.
-	Marked        bool `protobuf:"varint,3,opt,name=marked,proto3" json:"marked,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Fact) Reset() {
-	*x = Fact{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Fact) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Fact) ProtoMessage() {}
-
-func (x *Fact) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[2]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Fact.ProtoReflect.Descriptor instead.
-func (*Fact) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{2}
-}
-
-func (x *Fact) GetLabel() string {
-	if x != nil {
-		return x.Label
-	}
-	return ""
-}
-
-func (x *Fact) GetValue() string {
-	if x != nil {
-		return x.Value
-	}
-	return ""
-}
-
-func (x *Fact) GetMarked() bool {
-	if x != nil {
-		return x.Marked
-	}
-	return false
-}
-
-// FormField is one line of a form. Bounds stand in the schema and are checked
-// by the server.
-type FormField struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the member in the content.
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// The agent's title; empty where the name will do.
-	Title string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
-	// The agent's words about it.
-	Description string `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
-	// What it holds.
-	Type FieldType `protobuf:"varint,4,opt,name=type,proto3,enum=beckon.v1.FieldType" json:"type,omitempty"`
-	// It has to be filled in.
-	Required bool `protobuf:"varint,5,opt,name=required,proto3" json:"required,omitempty"`
-	// email, uri, date or date-time; empty for plain text.
-	Format string `protobuf:"bytes,6,opt,name=format,proto3" json:"format,omitempty"`
-	// The JSON value it starts with; empty for none.
-	DefaultJson []byte `protobuf:"bytes,7,opt,name=default_json,json=defaultJson,proto3" json:"default_json,omitempty"`
-	// What can be chosen.
-	Choices       []*FormChoice `protobuf:"bytes,8,rep,name=choices,proto3" json:"choices,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *FormField) Reset() {
-	*x = FormField{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[3]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *FormField) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*FormField) ProtoMessage() {}
-
-func (x *FormField) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[3]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use FormField.ProtoReflect.Descriptor instead.
-func (*FormField) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{3}
-}
-
-func (x *FormField) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *FormField) GetTitle() string {
-	if x != nil {
-		return x.Title
-	}
-	return ""
-}
-
-func (x *FormField) GetDescription() string {
-	if x != nil {
-		return x.Description
-	}
-	return ""
-}
-
-func (x *FormField) GetType() FieldType {
-	if x != nil {
-		return x.Type
-	}
-	return FieldType_FIELD_TYPE_UNSPECIFIED
-}
-
-func (x *FormField) GetRequired() bool {
-	if x != nil {
-		return x.Required
-	}
-	return false
-}
-
-func (x *FormField) GetFormat() string {
-	if x != nil {
-		return x.Format
-	}
-	return ""
-}
-
-func (x *FormField) GetDefaultJson() []byte {
-	if x != nil {
-		return x.DefaultJson
-	}
-	return nil
-}
-
-func (x *FormField) GetChoices() []*FormChoice {
-	if x != nil {
-		return x.Choices
-	}
-	return nil
-}
-
-// FormChoice is one value of a field with choices.
-type FormChoice struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The value.
-	Value string `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
-	// How it reads; the agent's words.
-	Label         string `protobuf:"bytes,2,opt,name=label,proto3" json:"label,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *FormChoice) Reset() {
-	*x = FormChoice{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[4]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *FormChoice) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*FormChoice) ProtoMessage() {}
-
-func (x *FormChoice) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[4]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use FormChoice.ProtoReflect.Descriptor instead.
-func (*FormChoice) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{4}
-}
-
-func (x *FormChoice) GetValue() string {
-	if x != nil {
-		return x.Value
-	}
-	return ""
-}
-
-func (x *FormChoice) GetLabel() string {
-	if x != nil {
-		return x.Label
-	}
-	return ""
-}
-
-// Form is a response schema as every client can draw it. Set by the server.
-type Form struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required fields first, each group in the order of its names.
-	Fields []*FormField `protobuf:"bytes,1,rep,name=fields,proto3" json:"fields,omitempty"`
-	// The schema is more than a flat object of plain fields: only a web form can
-	// draw it, and fields is empty. A client that cannot sends the person to one.
-	WebOnly       bool `protobuf:"varint,2,opt,name=web_only,json=webOnly,proto3" json:"web_only,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Form) Reset() {
-	*x = Form{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[5]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Form) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Form) ProtoMessage() {}
-
-func (x *Form) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[5]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Form.ProtoReflect.Descriptor instead.
-func (*Form) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{5}
-}
-
-func (x *Form) GetFields() []*FormField {
-	if x != nil {
-		return x.Fields
-	}
-	return nil
-}
-
-func (x *Form) GetWebOnly() bool {
-	if x != nil {
-		return x.WebOnly
-	}
-	return false
-}
-
-// MultiChoice says how many options may be chosen together.
-type MultiChoice struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// At least, 1 or more.
-	Min uint32 `protobuf:"varint,1,opt,name=min,proto3" json:"min,omitempty"`
-	// At most, not below min.
-	Max           uint32 `protobuf:"varint,2,opt,name=max,proto3" json:"max,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *MultiChoice) Reset() {
-	*x = MultiChoice{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[6]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *MultiChoice) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*MultiChoice) ProtoMessage() {}
-
-func (x *MultiChoice) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[6]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use MultiChoice.ProtoReflect.Descriptor instead.
-func (*MultiChoice) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{6}
-}
-
-func (x *MultiChoice) GetMin() uint32 {
-	if x != nil {
-		return x.Min
-	}
-	return 0
-}
-
-func (x *MultiChoice) GetMax() uint32 {
-	if x != nil {
-		return x.Max
-	}
-	return 0
-}
-
-// DecisionItem is one question of a decision.
-type DecisionItem struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id within the decision.
-	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The question; at most 1,024 bytes. May be empty when there is an action.
-	Question string `protobuf:"bytes,2,opt,name=question,proto3" json:"question,omitempty"`
-	// The action to confirm; required for CONFIRM_ACTION, refused elsewhere.
-	Action *Action `protobuf:"bytes,3,opt,name=action,proto3" json:"action,omitempty"`
-	// Ways to answer, at most 8. Left out, CONFIRM_ACTION gets approve and
-	// deny, TEXT gets one free answer, FORM submit and decline, OPEN_URL done
-	// and cancel; CHOOSE needs at least two.
-	Options []*Option `protobuf:"bytes,4,rep,name=options,proto3" json:"options,omitempty"`
-	// Facts drawn by the server. Set by the server.
-	Facts []*Fact `protobuf:"bytes,5,rep,name=facts,proto3" json:"facts,omitempty"`
-	// A word or two above the question; at most 40 characters.
-	Header string `protobuf:"bytes,6,opt,name=header,proto3" json:"header,omitempty"`
-	// Required for FORM, refused elsewhere: what its content has to satisfy, as
-	// args_schema_json. A field that asks for a secret (format password,
-	// writeOnly, or named like one) is refused, SECRET: use OPEN_URL.
-	ResponseSchemaJson []byte `protobuf:"bytes,7,opt,name=response_schema_json,json=responseSchemaJson,proto3" json:"response_schema_json,omitempty"`
-	// Required for OPEN_URL, refused elsewhere: an https address in ASCII, without
-	// user name or password; at most 2,048 bytes. Its host is shown as a fact.
-	Url string `protobuf:"bytes,8,opt,name=url,proto3" json:"url,omitempty"`
-	// For CHOOSE: how many options of kind CHOOSE go together. Left out, exactly
-	// one option is chosen; one of another kind always stands alone.
-	Multi *MultiChoice `protobuf:"bytes,9,opt,name=multi,proto3" json:"multi,omitempty"`
-	// The response schema as fields. Set by the server.
-	Form *Form `protobuf:"bytes,10,opt,name=form,proto3" json:"form,omitempty"`
-	// What there is to look at, at most 16 pieces.
-	Evidence      []*DecisionEvidence `protobuf:"bytes,11,rep,name=evidence,proto3" json:"evidence,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DecisionItem) Reset() {
-	*x = DecisionItem{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[7]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DecisionItem) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DecisionItem) ProtoMessage() {}
-
-func (x *DecisionItem) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[7]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DecisionItem.ProtoReflect.Descriptor instead.
-func (*DecisionItem) Descriptor() ([]byte, []int) {
 	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{7}
-}
-
-func (x *DecisionItem) GetId() string {
-	if x != nil {
-		return x.Id
-	}
-	return ""
-}
-
-func (x *DecisionItem) GetQuestion() string {
-	if x != nil {
-		return x.Question
-	}
-	return ""
-}
-
-func (x *DecisionItem) GetAction() *Action {
-	if x != nil {
-		return x.Action
-	}
-	return nil
-}
-
-func (x *DecisionItem) GetOptions() []*Option {
-	if x != nil {
-		return x.Options
-	}
-	return nil
-}
-
-func (x *DecisionItem) GetFacts() []*Fact {
-	if x != nil {
-		return x.Facts
-	}
-	return nil
-}
-
-func (x *DecisionItem) GetHeader() string {
-	if x != nil {
-		return x.Header
-	}
-	return ""
-}
-
-func (x *DecisionItem) GetResponseSchemaJson() []byte {
-	if x != nil {
-		return x.ResponseSchemaJson
-	}
-	return nil
-}
-
-func (x *DecisionItem) GetUrl() string {
-	if x != nil {
-		return x.Url
-	}
-	return ""
-}
-
-func (x *DecisionItem) GetMulti() *MultiChoice {
-	if x != nil {
-		return x.Multi
-	}
-	return nil
-}
-
-func (x *DecisionItem) GetForm() *Form {
-	if x != nil {
-		return x.Form
-	}
-	return nil
-}
-
-func (x *DecisionItem) GetEvidence() []*DecisionEvidence {
-	if x != nil {
-		return x.Evidence
-	}
-	return nil
-}
-
-// Evidence is something to look at. Its bytes are an artifact of the account.
-type DecisionEvidence struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// What it is.
-	Type EvidenceType `protobuf:"varint,1,opt,name=type,proto3,enum=beckon.v1.EvidenceType" json:"type,omitempty"`
-	// SHA-256 of its bytes, 32.
-	Sha256 []byte `protobuf:"bytes,2,opt,name=sha256,proto3" json:"sha256,omitempty"`
-	// How many bytes it has.
-	Bytes uint64 `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
-	// The agent's title; at most 120 characters.
-	Title string `protobuf:"bytes,4,opt,name=title,proto3" json:"title,omitempty"`
-	// It has to be opened whole before any answer that does not refuse: the view
-	// digest is over exactly the evidence that has to be opened, else the answer
-	// meets NEEDS_VIEW. Such a card is never approved by a button.
-	MustView      bool `protobuf:"varint,5,opt,name=must_view,json=mustView,proto3" json:"must_view,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DecisionEvidence) Reset() {
-	*x = DecisionEvidence{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[8]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DecisionEvidence) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DecisionEvidence) ProtoMessage() {}
-
-func (x *DecisionEvidence) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[8]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DecisionEvidence.ProtoReflect.Descriptor instead.
-func (*DecisionEvidence) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{8}
-}
-
-func (x *DecisionEvidence) GetType() EvidenceType {
-	if x != nil {
-		return x.Type
-	}
-	return EvidenceType_EVIDENCE_TYPE_UNSPECIFIED
-}
-
-func (x *DecisionEvidence) GetSha256() []byte {
-	if x != nil {
-		return x.Sha256
-	}
-	return nil
-}
-
-func (x *DecisionEvidence) GetBytes() uint64 {
-	if x != nil {
-		return x.Bytes
-	}
-	return 0
-}
-
-func (x *DecisionEvidence) GetTitle() string {
-	if x != nil {
-		return x.Title
-	}
-	return ""
-}
-
-func (x *DecisionEvidence) GetMustView() bool {
-	if x != nil {
-		return x.MustView
-	}
-	return false
-}
-
-// Origin is the host that a program asks for: one with a dialect and powers of
-// its own. The server stores it and gives it back to the program, reads nothing
-// in it, and shows people its dialect alone.
-type Origin struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The host's dialect, as mcp or claude-hook.
-	Dialect string `protobuf:"bytes,1,opt,name=dialect,proto3" json:"dialect,omitempty"`
-	// In which version.
-	Version string `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
-	// The host's request, byte for byte; at most 65,536.
-	Raw []byte `protobuf:"bytes,3,opt,name=raw,proto3" json:"raw,omitempty"`
-	// SHA-256 of it. Set by the server.
-	RawSha256 []byte `protobuf:"bytes,4,opt,name=raw_sha256,json=rawSha256,proto3" json:"raw_sha256,omitempty"`
-	// The host's own names for the question; at most 16.
-	Correlation map[string]string `protobuf:"bytes,5,rep,name=correlation,proto3" json:"correlation,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// It takes other arguments. Without it an option of kind EDIT is refused.
-	CanEdit bool `protobuf:"varint,6,opt,name=can_edit,json=canEdit,proto3" json:"can_edit,omitempty"`
-	// It can remember an answer.
-	CanPersist bool `protobuf:"varint,7,opt,name=can_persist,json=canPersist,proto3" json:"can_persist,omitempty"`
-	// It takes a text. Without it no option has one; one that needs one is
-	// refused.
-	CanText bool `protobuf:"varint,8,opt,name=can_text,json=canText,proto3" json:"can_text,omitempty"`
-	// It takes several options. Without it a multi of more than one is refused.
-	CanMulti bool `protobuf:"varint,9,opt,name=can_multi,json=canMulti,proto3" json:"can_multi,omitempty"`
-	// How long it waits, 1 s to 30 days: the question ends then at the latest.
-	HostTimeout   *durationpb.Duration `protobuf:"bytes,10,opt,name=host_timeout,json=hostTimeout,proto3" json:"host_timeout,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Origin) Reset() {
-	*x = Origin{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[9]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Origin) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Origin) ProtoMessage() {}
-
-func (x *Origin) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[9]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Origin.ProtoReflect.Descriptor instead.
-func (*Origin) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{9}
-}
-
-func (x *Origin) GetDialect() string {
-	if x != nil {
-		return x.Dialect
-	}
-	return ""
-}
-
-func (x *Origin) GetVersion() string {
-	if x != nil {
-		return x.Version
-	}
-	return ""
-}
-
-func (x *Origin) GetRaw() []byte {
-	if x != nil {
-		return x.Raw
-	}
-	return nil
-}
-
-func (x *Origin) GetRawSha256() []byte {
-	if x != nil {
-		return x.RawSha256
-	}
-	return nil
-}
-
-func (x *Origin) GetCorrelation() map[string]string {
-	if x != nil {
-		return x.Correlation
-	}
-	return nil
-}
-
-func (x *Origin) GetCanEdit() bool {
-	if x != nil {
-		return x.CanEdit
-	}
-	return false
-}
-
-func (x *Origin) GetCanPersist() bool {
-	if x != nil {
-		return x.CanPersist
-	}
-	return false
-}
-
-func (x *Origin) GetCanText() bool {
-	if x != nil {
-		return x.CanText
-	}
-	return false
-}
-
-func (x *Origin) GetCanMulti() bool {
-	if x != nil {
-		return x.CanMulti
-	}
-	return false
-}
-
-func (x *Origin) GetHostTimeout() *durationpb.Duration {
-	if x != nil {
-		return x.HostTimeout
-	}
-	return nil
 }
 
 // AnswerItem answers one item.
@@ -1902,7 +571,7 @@ type AnswerItem struct {
 
 func (x *AnswerItem) Reset() {
 	*x = AnswerItem{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[10]
+	mi := &file_beckon_v1_decision_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1914,7 +583,7 @@ func (x *AnswerItem) String() string {
 func (*AnswerItem) ProtoMessage() {}
 
 func (x *AnswerItem) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[10]
+	mi := &file_beckon_v1_decision_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1927,7 +596,7 @@ func (x *AnswerItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerItem.ProtoReflect.Descriptor instead.
 func (*AnswerItem) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{10}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *AnswerItem) GetItemId() string {
@@ -1996,7 +665,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[11]
+	mi := &file_beckon_v1_decision_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2008,7 +677,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[11]
+	mi := &file_beckon_v1_decision_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2021,7 +690,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{11}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *Answer) GetItems() []*AnswerItem {
@@ -2096,7 +765,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[12]
+	mi := &file_beckon_v1_decision_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2108,7 +777,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[12]
+	mi := &file_beckon_v1_decision_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2121,7 +790,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{12}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Grant) GetId() string {
@@ -2236,7 +905,7 @@ type Decision struct {
 
 func (x *Decision) Reset() {
 	*x = Decision{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[13]
+	mi := &file_beckon_v1_decision_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2248,7 +917,7 @@ func (x *Decision) String() string {
 func (*Decision) ProtoMessage() {}
 
 func (x *Decision) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[13]
+	mi := &file_beckon_v1_decision_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2261,7 +930,7 @@ func (x *Decision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decision.ProtoReflect.Descriptor instead.
 func (*Decision) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{13}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Decision) GetId() string {
@@ -2486,7 +1155,7 @@ type RequestDecisionRequest struct {
 
 func (x *RequestDecisionRequest) Reset() {
 	*x = RequestDecisionRequest{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[14]
+	mi := &file_beckon_v1_decision_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2498,7 +1167,7 @@ func (x *RequestDecisionRequest) String() string {
 func (*RequestDecisionRequest) ProtoMessage() {}
 
 func (x *RequestDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[14]
+	mi := &file_beckon_v1_decision_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2511,7 +1180,7 @@ func (x *RequestDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestDecisionRequest.ProtoReflect.Descriptor instead.
 func (*RequestDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{14}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *RequestDecisionRequest) GetTaskId() string {
@@ -2623,7 +1292,7 @@ type RequestDecisionResponse struct {
 
 func (x *RequestDecisionResponse) Reset() {
 	*x = RequestDecisionResponse{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[15]
+	mi := &file_beckon_v1_decision_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2635,7 +1304,7 @@ func (x *RequestDecisionResponse) String() string {
 func (*RequestDecisionResponse) ProtoMessage() {}
 
 func (x *RequestDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[15]
+	mi := &file_beckon_v1_decision_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2648,7 +1317,7 @@ func (x *RequestDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestDecisionResponse.ProtoReflect.Descriptor instead.
 func (*RequestDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{15}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *RequestDecisionResponse) GetDecision() *Decision {
@@ -2671,7 +1340,7 @@ type WaitDecisionRequest struct {
 
 func (x *WaitDecisionRequest) Reset() {
 	*x = WaitDecisionRequest{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[16]
+	mi := &file_beckon_v1_decision_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2683,7 +1352,7 @@ func (x *WaitDecisionRequest) String() string {
 func (*WaitDecisionRequest) ProtoMessage() {}
 
 func (x *WaitDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[16]
+	mi := &file_beckon_v1_decision_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2696,7 +1365,7 @@ func (x *WaitDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitDecisionRequest.ProtoReflect.Descriptor instead.
 func (*WaitDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{16}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *WaitDecisionRequest) GetDecisionId() string {
@@ -2724,7 +1393,7 @@ type WaitDecisionResponse struct {
 
 func (x *WaitDecisionResponse) Reset() {
 	*x = WaitDecisionResponse{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[17]
+	mi := &file_beckon_v1_decision_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2736,7 +1405,7 @@ func (x *WaitDecisionResponse) String() string {
 func (*WaitDecisionResponse) ProtoMessage() {}
 
 func (x *WaitDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[17]
+	mi := &file_beckon_v1_decision_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2749,7 +1418,7 @@ func (x *WaitDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitDecisionResponse.ProtoReflect.Descriptor instead.
 func (*WaitDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{17}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *WaitDecisionResponse) GetDecision() *Decision {
@@ -2770,7 +1439,7 @@ type AcknowledgeDecisionRequest struct {
 
 func (x *AcknowledgeDecisionRequest) Reset() {
 	*x = AcknowledgeDecisionRequest{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[18]
+	mi := &file_beckon_v1_decision_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2782,7 +1451,7 @@ func (x *AcknowledgeDecisionRequest) String() string {
 func (*AcknowledgeDecisionRequest) ProtoMessage() {}
 
 func (x *AcknowledgeDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[18]
+	mi := &file_beckon_v1_decision_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2795,7 +1464,7 @@ func (x *AcknowledgeDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcknowledgeDecisionRequest.ProtoReflect.Descriptor instead.
 func (*AcknowledgeDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{18}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *AcknowledgeDecisionRequest) GetDecisionId() string {
@@ -2817,7 +1486,7 @@ type AcknowledgeDecisionResponse struct {
 
 func (x *AcknowledgeDecisionResponse) Reset() {
 	*x = AcknowledgeDecisionResponse{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[19]
+	mi := &file_beckon_v1_decision_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2829,7 +1498,7 @@ func (x *AcknowledgeDecisionResponse) String() string {
 func (*AcknowledgeDecisionResponse) ProtoMessage() {}
 
 func (x *AcknowledgeDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[19]
+	mi := &file_beckon_v1_decision_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2842,7 +1511,7 @@ func (x *AcknowledgeDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcknowledgeDecisionResponse.ProtoReflect.Descriptor instead.
 func (*AcknowledgeDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{19}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *AcknowledgeDecisionResponse) GetAlertTime() *timestamppb.Timestamp {
@@ -2883,7 +1552,7 @@ type AnswerDecisionRequest struct {
 
 func (x *AnswerDecisionRequest) Reset() {
 	*x = AnswerDecisionRequest{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[20]
+	mi := &file_beckon_v1_decision_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2895,7 +1564,7 @@ func (x *AnswerDecisionRequest) String() string {
 func (*AnswerDecisionRequest) ProtoMessage() {}
 
 func (x *AnswerDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[20]
+	mi := &file_beckon_v1_decision_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2908,7 +1577,7 @@ func (x *AnswerDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerDecisionRequest.ProtoReflect.Descriptor instead.
 func (*AnswerDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{20}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *AnswerDecisionRequest) GetDecisionId() string {
@@ -2998,7 +1667,7 @@ type Winner struct {
 
 func (x *Winner) Reset() {
 	*x = Winner{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[21]
+	mi := &file_beckon_v1_decision_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3010,7 +1679,7 @@ func (x *Winner) String() string {
 func (*Winner) ProtoMessage() {}
 
 func (x *Winner) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[21]
+	mi := &file_beckon_v1_decision_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3023,7 +1692,7 @@ func (x *Winner) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Winner.ProtoReflect.Descriptor instead.
 func (*Winner) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{21}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Winner) GetInstallationId() string {
@@ -3073,7 +1742,7 @@ type AnswerDecisionResponse struct {
 
 func (x *AnswerDecisionResponse) Reset() {
 	*x = AnswerDecisionResponse{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[22]
+	mi := &file_beckon_v1_decision_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3085,7 +1754,7 @@ func (x *AnswerDecisionResponse) String() string {
 func (*AnswerDecisionResponse) ProtoMessage() {}
 
 func (x *AnswerDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[22]
+	mi := &file_beckon_v1_decision_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3098,7 +1767,7 @@ func (x *AnswerDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerDecisionResponse.ProtoReflect.Descriptor instead.
 func (*AnswerDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{22}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *AnswerDecisionResponse) GetOutcome() AnswerOutcome {
@@ -3149,7 +1818,7 @@ type WithdrawDecisionRequest struct {
 
 func (x *WithdrawDecisionRequest) Reset() {
 	*x = WithdrawDecisionRequest{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[23]
+	mi := &file_beckon_v1_decision_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3161,7 +1830,7 @@ func (x *WithdrawDecisionRequest) String() string {
 func (*WithdrawDecisionRequest) ProtoMessage() {}
 
 func (x *WithdrawDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[23]
+	mi := &file_beckon_v1_decision_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3174,7 +1843,7 @@ func (x *WithdrawDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WithdrawDecisionRequest.ProtoReflect.Descriptor instead.
 func (*WithdrawDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{23}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *WithdrawDecisionRequest) GetDecisionId() string {
@@ -3203,7 +1872,7 @@ type WithdrawDecisionResponse struct {
 
 func (x *WithdrawDecisionResponse) Reset() {
 	*x = WithdrawDecisionResponse{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[24]
+	mi := &file_beckon_v1_decision_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3215,7 +1884,7 @@ func (x *WithdrawDecisionResponse) String() string {
 func (*WithdrawDecisionResponse) ProtoMessage() {}
 
 func (x *WithdrawDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[24]
+	mi := &file_beckon_v1_decision_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3228,7 +1897,7 @@ func (x *WithdrawDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WithdrawDecisionResponse.ProtoReflect.Descriptor instead.
 func (*WithdrawDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{24}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *WithdrawDecisionResponse) GetDecision() *Decision {
@@ -3249,7 +1918,7 @@ type GetDecisionRequest struct {
 
 func (x *GetDecisionRequest) Reset() {
 	*x = GetDecisionRequest{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[25]
+	mi := &file_beckon_v1_decision_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3261,7 +1930,7 @@ func (x *GetDecisionRequest) String() string {
 func (*GetDecisionRequest) ProtoMessage() {}
 
 func (x *GetDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[25]
+	mi := &file_beckon_v1_decision_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3274,7 +1943,7 @@ func (x *GetDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDecisionRequest.ProtoReflect.Descriptor instead.
 func (*GetDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{25}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GetDecisionRequest) GetDecisionId() string {
@@ -3295,7 +1964,7 @@ type GetDecisionResponse struct {
 
 func (x *GetDecisionResponse) Reset() {
 	*x = GetDecisionResponse{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[26]
+	mi := &file_beckon_v1_decision_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3307,7 +1976,7 @@ func (x *GetDecisionResponse) String() string {
 func (*GetDecisionResponse) ProtoMessage() {}
 
 func (x *GetDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[26]
+	mi := &file_beckon_v1_decision_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3320,7 +1989,7 @@ func (x *GetDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDecisionResponse.ProtoReflect.Descriptor instead.
 func (*GetDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{26}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *GetDecisionResponse) GetDecision() *Decision {
@@ -3341,7 +2010,7 @@ type RevokeGrantRequest struct {
 
 func (x *RevokeGrantRequest) Reset() {
 	*x = RevokeGrantRequest{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[27]
+	mi := &file_beckon_v1_decision_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3353,7 +2022,7 @@ func (x *RevokeGrantRequest) String() string {
 func (*RevokeGrantRequest) ProtoMessage() {}
 
 func (x *RevokeGrantRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[27]
+	mi := &file_beckon_v1_decision_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3366,7 +2035,7 @@ func (x *RevokeGrantRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeGrantRequest.ProtoReflect.Descriptor instead.
 func (*RevokeGrantRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{27}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RevokeGrantRequest) GetGrantId() string {
@@ -3391,7 +2060,7 @@ type RevokeGrantResponse struct {
 
 func (x *RevokeGrantResponse) Reset() {
 	*x = RevokeGrantResponse{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[28]
+	mi := &file_beckon_v1_decision_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3403,7 +2072,7 @@ func (x *RevokeGrantResponse) String() string {
 func (*RevokeGrantResponse) ProtoMessage() {}
 
 func (x *RevokeGrantResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[28]
+	mi := &file_beckon_v1_decision_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3416,7 +2085,7 @@ func (x *RevokeGrantResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeGrantResponse.ProtoReflect.Descriptor instead.
 func (*RevokeGrantResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{28}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RevokeGrantResponse) GetOutcome() RevokeOutcome {
@@ -3457,7 +2126,7 @@ type PreviewEditRequest struct {
 
 func (x *PreviewEditRequest) Reset() {
 	*x = PreviewEditRequest{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[29]
+	mi := &file_beckon_v1_decision_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3469,7 +2138,7 @@ func (x *PreviewEditRequest) String() string {
 func (*PreviewEditRequest) ProtoMessage() {}
 
 func (x *PreviewEditRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[29]
+	mi := &file_beckon_v1_decision_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3482,7 +2151,7 @@ func (x *PreviewEditRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreviewEditRequest.ProtoReflect.Descriptor instead.
 func (*PreviewEditRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{29}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PreviewEditRequest) GetDecisionId() string {
@@ -3526,7 +2195,7 @@ type PreviewEditResponse struct {
 
 func (x *PreviewEditResponse) Reset() {
 	*x = PreviewEditResponse{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[30]
+	mi := &file_beckon_v1_decision_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3538,7 +2207,7 @@ func (x *PreviewEditResponse) String() string {
 func (*PreviewEditResponse) ProtoMessage() {}
 
 func (x *PreviewEditResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[30]
+	mi := &file_beckon_v1_decision_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3551,7 +2220,7 @@ func (x *PreviewEditResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreviewEditResponse.ProtoReflect.Descriptor instead.
 func (*PreviewEditResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{30}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PreviewEditResponse) GetFacts() []*Fact {
@@ -3581,7 +2250,7 @@ type ItemEvidence struct {
 
 func (x *ItemEvidence) Reset() {
 	*x = ItemEvidence{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[31]
+	mi := &file_beckon_v1_decision_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3593,7 +2262,7 @@ func (x *ItemEvidence) String() string {
 func (*ItemEvidence) ProtoMessage() {}
 
 func (x *ItemEvidence) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[31]
+	mi := &file_beckon_v1_decision_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3606,7 +2275,7 @@ func (x *ItemEvidence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ItemEvidence.ProtoReflect.Descriptor instead.
 func (*ItemEvidence) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{31}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ItemEvidence) GetItemId() string {
@@ -3638,7 +2307,7 @@ type AmendDecisionRequest struct {
 
 func (x *AmendDecisionRequest) Reset() {
 	*x = AmendDecisionRequest{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[32]
+	mi := &file_beckon_v1_decision_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3650,7 +2319,7 @@ func (x *AmendDecisionRequest) String() string {
 func (*AmendDecisionRequest) ProtoMessage() {}
 
 func (x *AmendDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[32]
+	mi := &file_beckon_v1_decision_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3663,7 +2332,7 @@ func (x *AmendDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AmendDecisionRequest.ProtoReflect.Descriptor instead.
 func (*AmendDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{32}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AmendDecisionRequest) GetDecisionId() string {
@@ -3698,7 +2367,7 @@ type AmendDecisionResponse struct {
 
 func (x *AmendDecisionResponse) Reset() {
 	*x = AmendDecisionResponse{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[33]
+	mi := &file_beckon_v1_decision_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3710,7 +2379,7 @@ func (x *AmendDecisionResponse) String() string {
 func (*AmendDecisionResponse) ProtoMessage() {}
 
 func (x *AmendDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[33]
+	mi := &file_beckon_v1_decision_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3723,7 +2392,7 @@ func (x *AmendDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AmendDecisionResponse.ProtoReflect.Descriptor instead.
 func (*AmendDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{33}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *AmendDecisionResponse) GetDecision() *Decision {
@@ -3747,7 +2416,7 @@ type SnoozeDecisionRequest struct {
 
 func (x *SnoozeDecisionRequest) Reset() {
 	*x = SnoozeDecisionRequest{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[34]
+	mi := &file_beckon_v1_decision_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3759,7 +2428,7 @@ func (x *SnoozeDecisionRequest) String() string {
 func (*SnoozeDecisionRequest) ProtoMessage() {}
 
 func (x *SnoozeDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[34]
+	mi := &file_beckon_v1_decision_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3772,7 +2441,7 @@ func (x *SnoozeDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnoozeDecisionRequest.ProtoReflect.Descriptor instead.
 func (*SnoozeDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{34}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SnoozeDecisionRequest) GetDecisionId() string {
@@ -3803,7 +2472,7 @@ type SnoozeDecisionResponse struct {
 
 func (x *SnoozeDecisionResponse) Reset() {
 	*x = SnoozeDecisionResponse{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[35]
+	mi := &file_beckon_v1_decision_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3815,7 +2484,7 @@ func (x *SnoozeDecisionResponse) String() string {
 func (*SnoozeDecisionResponse) ProtoMessage() {}
 
 func (x *SnoozeDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[35]
+	mi := &file_beckon_v1_decision_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3828,7 +2497,7 @@ func (x *SnoozeDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnoozeDecisionResponse.ProtoReflect.Descriptor instead.
 func (*SnoozeDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{35}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SnoozeDecisionResponse) GetDecision() *Decision {
@@ -3863,7 +2532,7 @@ type DenyAllOpenRequest struct {
 
 func (x *DenyAllOpenRequest) Reset() {
 	*x = DenyAllOpenRequest{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[36]
+	mi := &file_beckon_v1_decision_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3875,7 +2544,7 @@ func (x *DenyAllOpenRequest) String() string {
 func (*DenyAllOpenRequest) ProtoMessage() {}
 
 func (x *DenyAllOpenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[36]
+	mi := &file_beckon_v1_decision_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3888,7 +2557,7 @@ func (x *DenyAllOpenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DenyAllOpenRequest.ProtoReflect.Descriptor instead.
 func (*DenyAllOpenRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{36}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *DenyAllOpenRequest) GetIdempotencyKey() string {
@@ -3934,7 +2603,7 @@ type DenyAllOpenResponse struct {
 
 func (x *DenyAllOpenResponse) Reset() {
 	*x = DenyAllOpenResponse{}
-	mi := &file_beckon_v1_decision_proto_msgTypes[37]
+	mi := &file_beckon_v1_decision_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3946,7 +2615,7 @@ func (x *DenyAllOpenResponse) String() string {
 func (*DenyAllOpenResponse) ProtoMessage() {}
 
 func (x *DenyAllOpenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_decision_proto_msgTypes[37]
+	mi := &file_beckon_v1_decision_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3959,7 +2628,7 @@ func (x *DenyAllOpenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DenyAllOpenResponse.ProtoReflect.Descriptor instead.
 func (*DenyAllOpenResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{37}
+	return file_beckon_v1_decision_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *DenyAllOpenResponse) GetDeniedIds() []string {
@@ -3987,89 +2656,7 @@ var File_beckon_v1_decision_proto protoreflect.FileDescriptor
 
 const file_beckon_v1_decision_proto_rawDesc = "" +
 	"\n" +
-	"\x18beckon/v1/decision.proto\x12\tbeckon.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd2\x01\n" +
-	"\x06Option\x12\x19\n" +
-	"\x02id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x02id\x12\x1f\n" +
-	"\x05label\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18<R\x05label\x125\n" +
-	"\x04kind\x18\x03 \x01(\x0e2\x15.beckon.v1.OptionKindB\n" +
-	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\x04kind\x121\n" +
-	"\x04text\x18\x04 \x01(\x0e2\x13.beckon.v1.TextRuleB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04text\x12\"\n" +
-	"\aprefill\x18\x05 \x01(\tB\b\xbaH\x05r\x03(\x80 R\aprefill\"\xed\x02\n" +
-	"\x06Action\x12\x1b\n" +
-	"\x03app\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x03app\x12(\n" +
-	"\n" +
-	"connection\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\n" +
-	"connection\x12(\n" +
-	"\toperation\x18\x03 \x01(\tB\n" +
-	"\xbaH\ar\x05\x10\x01\x18\x80\x01R\toperation\x12(\n" +
-	"\targs_json\x18\x04 \x01(\fB\v\xbaH\bz\x06\x10\x02\x18\x80\x80\bR\bargsJson\x12)\n" +
-	"\vtarget_json\x18\x05 \x01(\fB\b\xbaH\x05z\x03\x18\x80@R\n" +
-	"targetJson\x12C\n" +
-	"\feffect_class\x18\x06 \x01(\x0e2\x16.beckon.v1.EffectClassB\b\xbaH\x05\x82\x01\x02\x10\x01R\veffectClass\x12#\n" +
-	"\raction_digest\x18\a \x01(\fR\factionDigest\x123\n" +
-	"\x10args_schema_json\x18\b \x01(\fB\t\xbaH\x06z\x04\x18\x80\x80\x01R\x0eargsSchemaJson\"J\n" +
-	"\x04Fact\x12\x14\n" +
-	"\x05label\x18\x01 \x01(\tR\x05label\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\x12\x16\n" +
-	"\x06marked\x18\x03 \x01(\bR\x06marked\"\x89\x02\n" +
-	"\tFormField\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05title\x18\x02 \x01(\tR\x05title\x12 \n" +
-	"\vdescription\x18\x03 \x01(\tR\vdescription\x12(\n" +
-	"\x04type\x18\x04 \x01(\x0e2\x14.beckon.v1.FieldTypeR\x04type\x12\x1a\n" +
-	"\brequired\x18\x05 \x01(\bR\brequired\x12\x16\n" +
-	"\x06format\x18\x06 \x01(\tR\x06format\x12!\n" +
-	"\fdefault_json\x18\a \x01(\fR\vdefaultJson\x12/\n" +
-	"\achoices\x18\b \x03(\v2\x15.beckon.v1.FormChoiceR\achoices\"8\n" +
-	"\n" +
-	"FormChoice\x12\x14\n" +
-	"\x05value\x18\x01 \x01(\tR\x05value\x12\x14\n" +
-	"\x05label\x18\x02 \x01(\tR\x05label\"O\n" +
-	"\x04Form\x12,\n" +
-	"\x06fields\x18\x01 \x03(\v2\x14.beckon.v1.FormFieldR\x06fields\x12\x19\n" +
-	"\bweb_only\x18\x02 \x01(\bR\awebOnly\"G\n" +
-	"\vMultiChoice\x12\x1b\n" +
-	"\x03min\x18\x01 \x01(\rB\t\xbaH\x06*\x04\x18\b(\x01R\x03min\x12\x1b\n" +
-	"\x03max\x18\x02 \x01(\rB\t\xbaH\x06*\x04\x18\b(\x01R\x03max\"\xeb\x03\n" +
-	"\fDecisionItem\x12\x19\n" +
-	"\x02id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x02id\x12$\n" +
-	"\bquestion\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\bquestion\x12)\n" +
-	"\x06action\x18\x03 \x01(\v2\x11.beckon.v1.ActionR\x06action\x125\n" +
-	"\aoptions\x18\x04 \x03(\v2\x11.beckon.v1.OptionB\b\xbaH\x05\x92\x01\x02\x10\bR\aoptions\x12%\n" +
-	"\x05facts\x18\x05 \x03(\v2\x0f.beckon.v1.FactR\x05facts\x12\"\n" +
-	"\x06header\x18\x06 \x01(\tB\n" +
-	"\xbaH\ar\x05\x18((\xa0\x01R\x06header\x12;\n" +
-	"\x14response_schema_json\x18\a \x01(\fB\t\xbaH\x06z\x04\x18\x80\x80\x01R\x12responseSchemaJson\x12\x1a\n" +
-	"\x03url\x18\b \x01(\tB\b\xbaH\x05r\x03(\x80\x10R\x03url\x12,\n" +
-	"\x05multi\x18\t \x01(\v2\x16.beckon.v1.MultiChoiceR\x05multi\x12#\n" +
-	"\x04form\x18\n" +
-	" \x01(\v2\x0f.beckon.v1.FormR\x04form\x12A\n" +
-	"\bevidence\x18\v \x03(\v2\x1b.beckon.v1.DecisionEvidenceB\b\xbaH\x05\x92\x01\x02\x10\x10R\bevidence\"\xca\x01\n" +
-	"\x10DecisionEvidence\x127\n" +
-	"\x04type\x18\x01 \x01(\x0e2\x17.beckon.v1.EvidenceTypeB\n" +
-	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\x04type\x12\x1f\n" +
-	"\x06sha256\x18\x02 \x01(\fB\a\xbaH\x04z\x02h R\x06sha256\x12\x1d\n" +
-	"\x05bytes\x18\x03 \x01(\x04B\a\xbaH\x042\x02(\x01R\x05bytes\x12 \n" +
-	"\x05title\x18\x04 \x01(\tB\n" +
-	"\xbaH\ar\x05\x18x(\xe0\x03R\x05title\x12\x1b\n" +
-	"\tmust_view\x18\x05 \x01(\bR\bmustView\"\xee\x03\n" +
-	"\x06Origin\x12#\n" +
-	"\adialect\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18(R\adialect\x12!\n" +
-	"\aversion\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18(R\aversion\x12\x1b\n" +
-	"\x03raw\x18\x03 \x01(\fB\t\xbaH\x06z\x04\x18\x80\x80\x04R\x03raw\x12\x1d\n" +
-	"\n" +
-	"raw_sha256\x18\x04 \x01(\fR\trawSha256\x12[\n" +
-	"\vcorrelation\x18\x05 \x03(\v2\".beckon.v1.Origin.CorrelationEntryB\x15\xbaH\x12\x9a\x01\x0f\x10\x10\"\x04r\x02\x18@*\x05r\x03(\x80\x04R\vcorrelation\x12\x19\n" +
-	"\bcan_edit\x18\x06 \x01(\bR\acanEdit\x12\x1f\n" +
-	"\vcan_persist\x18\a \x01(\bR\n" +
-	"canPersist\x12\x19\n" +
-	"\bcan_text\x18\b \x01(\bR\acanText\x12\x1b\n" +
-	"\tcan_multi\x18\t \x01(\bR\bcanMulti\x12O\n" +
-	"\fhost_timeout\x18\n" +
-	" \x01(\v2\x19.google.protobuf.DurationB\x11\xbaH\x0e\xaa\x01\v\"\x05\b\x80\x9a\x9e\x012\x02\b\x01R\vhostTimeout\x1a>\n" +
-	"\x10CorrelationEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x89\x02\n" +
+	"\x18beckon/v1/decision.proto\x12\tbeckon.v1\x1a\x18beckon/v1/question.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x89\x02\n" +
 	"\n" +
 	"AnswerItem\x12\"\n" +
 	"\aitem_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x06itemId\x121\n" +
@@ -4267,52 +2854,7 @@ const file_beckon_v1_decision_proto_rawDesc = "" +
 	"\x16DECISION_KIND_OPEN_URL\x10\x05\x12\x1f\n" +
 	"\x1bDECISION_KIND_REVIEW_RESULT\x10\x10\x12#\n" +
 	"\x1fDECISION_KIND_RESOLVE_UNCERTAIN\x10\x11\x12\x19\n" +
-	"\x15DECISION_KIND_STALLED\x10\x12*\xd9\x01\n" +
-	"\n" +
-	"OptionKind\x12\x1b\n" +
-	"\x17OPTION_KIND_UNSPECIFIED\x10\x00\x12\x1a\n" +
-	"\x16OPTION_KIND_ALLOW_ONCE\x10\x01\x12\x1b\n" +
-	"\x17OPTION_KIND_REJECT_ONCE\x10\x02\x12\x16\n" +
-	"\x12OPTION_KIND_CHOOSE\x10\x03\x12\x17\n" +
-	"\x13OPTION_KIND_RESPOND\x10\x04\x12\x14\n" +
-	"\x10OPTION_KIND_EDIT\x10\x05\x12\x16\n" +
-	"\x12OPTION_KIND_IGNORE\x10\x06\x12\x16\n" +
-	"\x12OPTION_KIND_CANCEL\x10\a*i\n" +
-	"\bTextRule\x12\x19\n" +
-	"\x15TEXT_RULE_UNSPECIFIED\x10\x00\x12\x12\n" +
-	"\x0eTEXT_RULE_NONE\x10\x01\x12\x16\n" +
-	"\x12TEXT_RULE_OPTIONAL\x10\x02\x12\x16\n" +
-	"\x12TEXT_RULE_REQUIRED\x10\x03*\xc4\x01\n" +
-	"\vEffectClass\x12\x1c\n" +
-	"\x18EFFECT_CLASS_UNSPECIFIED\x10\x00\x12\x1c\n" +
-	"\x18EFFECT_CLASS_READ_PUBLIC\x10\x01\x12\x1d\n" +
-	"\x19EFFECT_CLASS_READ_PRIVATE\x10\x02\x12!\n" +
-	"\x1dEFFECT_CLASS_WRITE_REVERSIBLE\x10\x03\x12\x18\n" +
-	"\x14EFFECT_CLASS_OUTWARD\x10\x04\x12\x1d\n" +
-	"\x19EFFECT_CLASS_IRREVERSIBLE\x10\x05*\xb4\x01\n" +
-	"\tFieldType\x12\x1a\n" +
-	"\x16FIELD_TYPE_UNSPECIFIED\x10\x00\x12\x15\n" +
-	"\x11FIELD_TYPE_STRING\x10\x01\x12\x15\n" +
-	"\x11FIELD_TYPE_NUMBER\x10\x02\x12\x16\n" +
-	"\x12FIELD_TYPE_INTEGER\x10\x03\x12\x16\n" +
-	"\x12FIELD_TYPE_BOOLEAN\x10\x04\x12\x15\n" +
-	"\x11FIELD_TYPE_CHOICE\x10\x05\x12\x16\n" +
-	"\x12FIELD_TYPE_CHOICES\x10\x06*\xa6\x01\n" +
-	"\fEvidenceType\x12\x1d\n" +
-	"\x19EVIDENCE_TYPE_UNSPECIFIED\x10\x00\x12\x19\n" +
-	"\x15EVIDENCE_TYPE_COMMAND\x10\x01\x12\x16\n" +
-	"\x12EVIDENCE_TYPE_DIFF\x10\x02\x12\x15\n" +
-	"\x11EVIDENCE_TYPE_DOC\x10\x03\x12\x15\n" +
-	"\x11EVIDENCE_TYPE_URL\x10\x04\x12\x16\n" +
-	"\x12EVIDENCE_TYPE_COST\x10\x05*f\n" +
-	"\fDecisionJoin\x12\x1d\n" +
-	"\x19DECISION_JOIN_UNSPECIFIED\x10\x00\x12\x1a\n" +
-	"\x16DECISION_JOIN_PER_ITEM\x10\x01\x12\x1b\n" +
-	"\x17DECISION_JOIN_ALL_ITEMS\x10\x02*X\n" +
-	"\bOnExpiry\x12\x19\n" +
-	"\x15ON_EXPIRY_UNSPECIFIED\x10\x00\x12\x18\n" +
-	"\x14ON_EXPIRY_TELL_AGENT\x10\x01\x12\x17\n" +
-	"\x13ON_EXPIRY_STOP_TASK\x10\x02*c\n" +
+	"\x15DECISION_KIND_STALLED\x10\x12*c\n" +
 	"\aSurface\x12\x17\n" +
 	"\x13SURFACE_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vSURFACE_APP\x10\x01\x12\x18\n" +
@@ -4377,161 +2919,135 @@ func file_beckon_v1_decision_proto_rawDescGZIP() []byte {
 	return file_beckon_v1_decision_proto_rawDescData
 }
 
-var file_beckon_v1_decision_proto_enumTypes = make([]protoimpl.EnumInfo, 15)
-var file_beckon_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_beckon_v1_decision_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
+var file_beckon_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_beckon_v1_decision_proto_goTypes = []any{
 	(DecisionState)(0),                  // 0: beckon.v1.DecisionState
 	(DecisionKind)(0),                   // 1: beckon.v1.DecisionKind
-	(OptionKind)(0),                     // 2: beckon.v1.OptionKind
-	(TextRule)(0),                       // 3: beckon.v1.TextRule
-	(EffectClass)(0),                    // 4: beckon.v1.EffectClass
-	(FieldType)(0),                      // 5: beckon.v1.FieldType
-	(EvidenceType)(0),                   // 6: beckon.v1.EvidenceType
-	(DecisionJoin)(0),                   // 7: beckon.v1.DecisionJoin
-	(OnExpiry)(0),                       // 8: beckon.v1.OnExpiry
-	(Surface)(0),                        // 9: beckon.v1.Surface
-	(GrantState)(0),                     // 10: beckon.v1.GrantState
-	(AnswerOutcome)(0),                  // 11: beckon.v1.AnswerOutcome
-	(Step)(0),                           // 12: beckon.v1.Step
-	(WithdrawReason)(0),                 // 13: beckon.v1.WithdrawReason
-	(RevokeOutcome)(0),                  // 14: beckon.v1.RevokeOutcome
-	(*Option)(nil),                      // 15: beckon.v1.Option
-	(*Action)(nil),                      // 16: beckon.v1.Action
-	(*Fact)(nil),                        // 17: beckon.v1.Fact
-	(*FormField)(nil),                   // 18: beckon.v1.FormField
-	(*FormChoice)(nil),                  // 19: beckon.v1.FormChoice
-	(*Form)(nil),                        // 20: beckon.v1.Form
-	(*MultiChoice)(nil),                 // 21: beckon.v1.MultiChoice
-	(*DecisionItem)(nil),                // 22: beckon.v1.DecisionItem
-	(*DecisionEvidence)(nil),            // 23: beckon.v1.DecisionEvidence
-	(*Origin)(nil),                      // 24: beckon.v1.Origin
-	(*AnswerItem)(nil),                  // 25: beckon.v1.AnswerItem
-	(*Answer)(nil),                      // 26: beckon.v1.Answer
-	(*Grant)(nil),                       // 27: beckon.v1.Grant
-	(*Decision)(nil),                    // 28: beckon.v1.Decision
-	(*RequestDecisionRequest)(nil),      // 29: beckon.v1.RequestDecisionRequest
-	(*RequestDecisionResponse)(nil),     // 30: beckon.v1.RequestDecisionResponse
-	(*WaitDecisionRequest)(nil),         // 31: beckon.v1.WaitDecisionRequest
-	(*WaitDecisionResponse)(nil),        // 32: beckon.v1.WaitDecisionResponse
-	(*AcknowledgeDecisionRequest)(nil),  // 33: beckon.v1.AcknowledgeDecisionRequest
-	(*AcknowledgeDecisionResponse)(nil), // 34: beckon.v1.AcknowledgeDecisionResponse
-	(*AnswerDecisionRequest)(nil),       // 35: beckon.v1.AnswerDecisionRequest
-	(*Winner)(nil),                      // 36: beckon.v1.Winner
-	(*AnswerDecisionResponse)(nil),      // 37: beckon.v1.AnswerDecisionResponse
-	(*WithdrawDecisionRequest)(nil),     // 38: beckon.v1.WithdrawDecisionRequest
-	(*WithdrawDecisionResponse)(nil),    // 39: beckon.v1.WithdrawDecisionResponse
-	(*GetDecisionRequest)(nil),          // 40: beckon.v1.GetDecisionRequest
-	(*GetDecisionResponse)(nil),         // 41: beckon.v1.GetDecisionResponse
-	(*RevokeGrantRequest)(nil),          // 42: beckon.v1.RevokeGrantRequest
-	(*RevokeGrantResponse)(nil),         // 43: beckon.v1.RevokeGrantResponse
-	(*PreviewEditRequest)(nil),          // 44: beckon.v1.PreviewEditRequest
-	(*PreviewEditResponse)(nil),         // 45: beckon.v1.PreviewEditResponse
-	(*ItemEvidence)(nil),                // 46: beckon.v1.ItemEvidence
-	(*AmendDecisionRequest)(nil),        // 47: beckon.v1.AmendDecisionRequest
-	(*AmendDecisionResponse)(nil),       // 48: beckon.v1.AmendDecisionResponse
-	(*SnoozeDecisionRequest)(nil),       // 49: beckon.v1.SnoozeDecisionRequest
-	(*SnoozeDecisionResponse)(nil),      // 50: beckon.v1.SnoozeDecisionResponse
-	(*DenyAllOpenRequest)(nil),          // 51: beckon.v1.DenyAllOpenRequest
-	(*DenyAllOpenResponse)(nil),         // 52: beckon.v1.DenyAllOpenResponse
-	nil,                                 // 53: beckon.v1.Origin.CorrelationEntry
-	(*durationpb.Duration)(nil),         // 54: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),       // 55: google.protobuf.Timestamp
+	(Surface)(0),                        // 2: beckon.v1.Surface
+	(GrantState)(0),                     // 3: beckon.v1.GrantState
+	(AnswerOutcome)(0),                  // 4: beckon.v1.AnswerOutcome
+	(Step)(0),                           // 5: beckon.v1.Step
+	(WithdrawReason)(0),                 // 6: beckon.v1.WithdrawReason
+	(RevokeOutcome)(0),                  // 7: beckon.v1.RevokeOutcome
+	(*AnswerItem)(nil),                  // 8: beckon.v1.AnswerItem
+	(*Answer)(nil),                      // 9: beckon.v1.Answer
+	(*Grant)(nil),                       // 10: beckon.v1.Grant
+	(*Decision)(nil),                    // 11: beckon.v1.Decision
+	(*RequestDecisionRequest)(nil),      // 12: beckon.v1.RequestDecisionRequest
+	(*RequestDecisionResponse)(nil),     // 13: beckon.v1.RequestDecisionResponse
+	(*WaitDecisionRequest)(nil),         // 14: beckon.v1.WaitDecisionRequest
+	(*WaitDecisionResponse)(nil),        // 15: beckon.v1.WaitDecisionResponse
+	(*AcknowledgeDecisionRequest)(nil),  // 16: beckon.v1.AcknowledgeDecisionRequest
+	(*AcknowledgeDecisionResponse)(nil), // 17: beckon.v1.AcknowledgeDecisionResponse
+	(*AnswerDecisionRequest)(nil),       // 18: beckon.v1.AnswerDecisionRequest
+	(*Winner)(nil),                      // 19: beckon.v1.Winner
+	(*AnswerDecisionResponse)(nil),      // 20: beckon.v1.AnswerDecisionResponse
+	(*WithdrawDecisionRequest)(nil),     // 21: beckon.v1.WithdrawDecisionRequest
+	(*WithdrawDecisionResponse)(nil),    // 22: beckon.v1.WithdrawDecisionResponse
+	(*GetDecisionRequest)(nil),          // 23: beckon.v1.GetDecisionRequest
+	(*GetDecisionResponse)(nil),         // 24: beckon.v1.GetDecisionResponse
+	(*RevokeGrantRequest)(nil),          // 25: beckon.v1.RevokeGrantRequest
+	(*RevokeGrantResponse)(nil),         // 26: beckon.v1.RevokeGrantResponse
+	(*PreviewEditRequest)(nil),          // 27: beckon.v1.PreviewEditRequest
+	(*PreviewEditResponse)(nil),         // 28: beckon.v1.PreviewEditResponse
+	(*ItemEvidence)(nil),                // 29: beckon.v1.ItemEvidence
+	(*AmendDecisionRequest)(nil),        // 30: beckon.v1.AmendDecisionRequest
+	(*AmendDecisionResponse)(nil),       // 31: beckon.v1.AmendDecisionResponse
+	(*SnoozeDecisionRequest)(nil),       // 32: beckon.v1.SnoozeDecisionRequest
+	(*SnoozeDecisionResponse)(nil),      // 33: beckon.v1.SnoozeDecisionResponse
+	(*DenyAllOpenRequest)(nil),          // 34: beckon.v1.DenyAllOpenRequest
+	(*DenyAllOpenResponse)(nil),         // 35: beckon.v1.DenyAllOpenResponse
+	(*timestamppb.Timestamp)(nil),       // 36: google.protobuf.Timestamp
+	(*DecisionItem)(nil),                // 37: beckon.v1.DecisionItem
+	(EffectClass)(0),                    // 38: beckon.v1.EffectClass
+	(OnExpiry)(0),                       // 39: beckon.v1.OnExpiry
+	(DecisionJoin)(0),                   // 40: beckon.v1.DecisionJoin
+	(*Origin)(nil),                      // 41: beckon.v1.Origin
+	(*durationpb.Duration)(nil),         // 42: google.protobuf.Duration
+	(*Fact)(nil),                        // 43: beckon.v1.Fact
+	(*DecisionEvidence)(nil),            // 44: beckon.v1.DecisionEvidence
 }
 var file_beckon_v1_decision_proto_depIdxs = []int32{
-	2,  // 0: beckon.v1.Option.kind:type_name -> beckon.v1.OptionKind
-	3,  // 1: beckon.v1.Option.text:type_name -> beckon.v1.TextRule
-	4,  // 2: beckon.v1.Action.effect_class:type_name -> beckon.v1.EffectClass
-	5,  // 3: beckon.v1.FormField.type:type_name -> beckon.v1.FieldType
-	19, // 4: beckon.v1.FormField.choices:type_name -> beckon.v1.FormChoice
-	18, // 5: beckon.v1.Form.fields:type_name -> beckon.v1.FormField
-	16, // 6: beckon.v1.DecisionItem.action:type_name -> beckon.v1.Action
-	15, // 7: beckon.v1.DecisionItem.options:type_name -> beckon.v1.Option
-	17, // 8: beckon.v1.DecisionItem.facts:type_name -> beckon.v1.Fact
-	21, // 9: beckon.v1.DecisionItem.multi:type_name -> beckon.v1.MultiChoice
-	20, // 10: beckon.v1.DecisionItem.form:type_name -> beckon.v1.Form
-	23, // 11: beckon.v1.DecisionItem.evidence:type_name -> beckon.v1.DecisionEvidence
-	6,  // 12: beckon.v1.DecisionEvidence.type:type_name -> beckon.v1.EvidenceType
-	53, // 13: beckon.v1.Origin.correlation:type_name -> beckon.v1.Origin.CorrelationEntry
-	54, // 14: beckon.v1.Origin.host_timeout:type_name -> google.protobuf.Duration
-	25, // 15: beckon.v1.Answer.items:type_name -> beckon.v1.AnswerItem
-	9,  // 16: beckon.v1.Answer.surface:type_name -> beckon.v1.Surface
-	55, // 17: beckon.v1.Answer.answer_time:type_name -> google.protobuf.Timestamp
-	55, // 18: beckon.v1.Answer.deliver_time:type_name -> google.protobuf.Timestamp
-	10, // 19: beckon.v1.Grant.state:type_name -> beckon.v1.GrantState
-	55, // 20: beckon.v1.Grant.expire_time:type_name -> google.protobuf.Timestamp
-	55, // 21: beckon.v1.Grant.use_time:type_name -> google.protobuf.Timestamp
-	0,  // 22: beckon.v1.Decision.state:type_name -> beckon.v1.DecisionState
-	1,  // 23: beckon.v1.Decision.kind:type_name -> beckon.v1.DecisionKind
-	22, // 24: beckon.v1.Decision.items:type_name -> beckon.v1.DecisionItem
-	4,  // 25: beckon.v1.Decision.effect_class:type_name -> beckon.v1.EffectClass
-	55, // 26: beckon.v1.Decision.expire_time:type_name -> google.protobuf.Timestamp
-	8,  // 27: beckon.v1.Decision.on_expiry:type_name -> beckon.v1.OnExpiry
-	26, // 28: beckon.v1.Decision.answer:type_name -> beckon.v1.Answer
-	27, // 29: beckon.v1.Decision.grants:type_name -> beckon.v1.Grant
-	55, // 30: beckon.v1.Decision.create_time:type_name -> google.protobuf.Timestamp
-	55, // 31: beckon.v1.Decision.close_time:type_name -> google.protobuf.Timestamp
-	7,  // 32: beckon.v1.Decision.join:type_name -> beckon.v1.DecisionJoin
-	55, // 33: beckon.v1.Decision.remind_times:type_name -> google.protobuf.Timestamp
-	55, // 34: beckon.v1.Decision.snooze_until:type_name -> google.protobuf.Timestamp
-	24, // 35: beckon.v1.Decision.origin:type_name -> beckon.v1.Origin
-	1,  // 36: beckon.v1.RequestDecisionRequest.kind:type_name -> beckon.v1.DecisionKind
-	22, // 37: beckon.v1.RequestDecisionRequest.items:type_name -> beckon.v1.DecisionItem
-	54, // 38: beckon.v1.RequestDecisionRequest.timeout:type_name -> google.protobuf.Duration
-	8,  // 39: beckon.v1.RequestDecisionRequest.on_expiry:type_name -> beckon.v1.OnExpiry
-	7,  // 40: beckon.v1.RequestDecisionRequest.join:type_name -> beckon.v1.DecisionJoin
-	54, // 41: beckon.v1.RequestDecisionRequest.remind_after:type_name -> google.protobuf.Duration
-	24, // 42: beckon.v1.RequestDecisionRequest.origin:type_name -> beckon.v1.Origin
-	28, // 43: beckon.v1.RequestDecisionResponse.decision:type_name -> beckon.v1.Decision
-	54, // 44: beckon.v1.WaitDecisionRequest.wait:type_name -> google.protobuf.Duration
-	28, // 45: beckon.v1.WaitDecisionResponse.decision:type_name -> beckon.v1.Decision
-	55, // 46: beckon.v1.AcknowledgeDecisionResponse.alert_time:type_name -> google.protobuf.Timestamp
-	25, // 47: beckon.v1.AnswerDecisionRequest.items:type_name -> beckon.v1.AnswerItem
-	9,  // 48: beckon.v1.AnswerDecisionRequest.surface:type_name -> beckon.v1.Surface
-	55, // 49: beckon.v1.Winner.answer_time:type_name -> google.protobuf.Timestamp
-	9,  // 50: beckon.v1.Winner.surface:type_name -> beckon.v1.Surface
-	11, // 51: beckon.v1.AnswerDecisionResponse.outcome:type_name -> beckon.v1.AnswerOutcome
-	36, // 52: beckon.v1.AnswerDecisionResponse.winner:type_name -> beckon.v1.Winner
-	28, // 53: beckon.v1.AnswerDecisionResponse.decision:type_name -> beckon.v1.Decision
-	12, // 54: beckon.v1.AnswerDecisionResponse.needed_step:type_name -> beckon.v1.Step
-	13, // 55: beckon.v1.WithdrawDecisionRequest.reason:type_name -> beckon.v1.WithdrawReason
-	28, // 56: beckon.v1.WithdrawDecisionResponse.decision:type_name -> beckon.v1.Decision
-	28, // 57: beckon.v1.GetDecisionResponse.decision:type_name -> beckon.v1.Decision
-	14, // 58: beckon.v1.RevokeGrantResponse.outcome:type_name -> beckon.v1.RevokeOutcome
-	27, // 59: beckon.v1.RevokeGrantResponse.grant:type_name -> beckon.v1.Grant
-	17, // 60: beckon.v1.PreviewEditResponse.facts:type_name -> beckon.v1.Fact
-	23, // 61: beckon.v1.ItemEvidence.evidence:type_name -> beckon.v1.DecisionEvidence
-	46, // 62: beckon.v1.AmendDecisionRequest.evidence:type_name -> beckon.v1.ItemEvidence
-	28, // 63: beckon.v1.AmendDecisionResponse.decision:type_name -> beckon.v1.Decision
-	54, // 64: beckon.v1.SnoozeDecisionRequest.snooze:type_name -> google.protobuf.Duration
-	28, // 65: beckon.v1.SnoozeDecisionResponse.decision:type_name -> beckon.v1.Decision
-	9,  // 66: beckon.v1.DenyAllOpenRequest.surface:type_name -> beckon.v1.Surface
-	29, // 67: beckon.v1.DecisionService.RequestDecision:input_type -> beckon.v1.RequestDecisionRequest
-	31, // 68: beckon.v1.DecisionService.WaitDecision:input_type -> beckon.v1.WaitDecisionRequest
-	35, // 69: beckon.v1.DecisionService.AnswerDecision:input_type -> beckon.v1.AnswerDecisionRequest
-	38, // 70: beckon.v1.DecisionService.WithdrawDecision:input_type -> beckon.v1.WithdrawDecisionRequest
-	40, // 71: beckon.v1.DecisionService.GetDecision:input_type -> beckon.v1.GetDecisionRequest
-	42, // 72: beckon.v1.DecisionService.RevokeGrant:input_type -> beckon.v1.RevokeGrantRequest
-	47, // 73: beckon.v1.DecisionService.AmendDecision:input_type -> beckon.v1.AmendDecisionRequest
-	49, // 74: beckon.v1.DecisionService.SnoozeDecision:input_type -> beckon.v1.SnoozeDecisionRequest
-	51, // 75: beckon.v1.DecisionService.DenyAllOpen:input_type -> beckon.v1.DenyAllOpenRequest
-	44, // 76: beckon.v1.DecisionService.PreviewEdit:input_type -> beckon.v1.PreviewEditRequest
-	33, // 77: beckon.v1.DecisionService.AcknowledgeDecision:input_type -> beckon.v1.AcknowledgeDecisionRequest
-	30, // 78: beckon.v1.DecisionService.RequestDecision:output_type -> beckon.v1.RequestDecisionResponse
-	32, // 79: beckon.v1.DecisionService.WaitDecision:output_type -> beckon.v1.WaitDecisionResponse
-	37, // 80: beckon.v1.DecisionService.AnswerDecision:output_type -> beckon.v1.AnswerDecisionResponse
-	39, // 81: beckon.v1.DecisionService.WithdrawDecision:output_type -> beckon.v1.WithdrawDecisionResponse
-	41, // 82: beckon.v1.DecisionService.GetDecision:output_type -> beckon.v1.GetDecisionResponse
-	43, // 83: beckon.v1.DecisionService.RevokeGrant:output_type -> beckon.v1.RevokeGrantResponse
-	48, // 84: beckon.v1.DecisionService.AmendDecision:output_type -> beckon.v1.AmendDecisionResponse
-	50, // 85: beckon.v1.DecisionService.SnoozeDecision:output_type -> beckon.v1.SnoozeDecisionResponse
-	52, // 86: beckon.v1.DecisionService.DenyAllOpen:output_type -> beckon.v1.DenyAllOpenResponse
-	45, // 87: beckon.v1.DecisionService.PreviewEdit:output_type -> beckon.v1.PreviewEditResponse
-	34, // 88: beckon.v1.DecisionService.AcknowledgeDecision:output_type -> beckon.v1.AcknowledgeDecisionResponse
-	78, // [78:89] is the sub-list for method output_type
-	67, // [67:78] is the sub-list for method input_type
-	67, // [67:67] is the sub-list for extension type_name
-	67, // [67:67] is the sub-list for extension extendee
-	0,  // [0:67] is the sub-list for field type_name
+	8,  // 0: beckon.v1.Answer.items:type_name -> beckon.v1.AnswerItem
+	2,  // 1: beckon.v1.Answer.surface:type_name -> beckon.v1.Surface
+	36, // 2: beckon.v1.Answer.answer_time:type_name -> google.protobuf.Timestamp
+	36, // 3: beckon.v1.Answer.deliver_time:type_name -> google.protobuf.Timestamp
+	3,  // 4: beckon.v1.Grant.state:type_name -> beckon.v1.GrantState
+	36, // 5: beckon.v1.Grant.expire_time:type_name -> google.protobuf.Timestamp
+	36, // 6: beckon.v1.Grant.use_time:type_name -> google.protobuf.Timestamp
+	0,  // 7: beckon.v1.Decision.state:type_name -> beckon.v1.DecisionState
+	1,  // 8: beckon.v1.Decision.kind:type_name -> beckon.v1.DecisionKind
+	37, // 9: beckon.v1.Decision.items:type_name -> beckon.v1.DecisionItem
+	38, // 10: beckon.v1.Decision.effect_class:type_name -> beckon.v1.EffectClass
+	36, // 11: beckon.v1.Decision.expire_time:type_name -> google.protobuf.Timestamp
+	39, // 12: beckon.v1.Decision.on_expiry:type_name -> beckon.v1.OnExpiry
+	9,  // 13: beckon.v1.Decision.answer:type_name -> beckon.v1.Answer
+	10, // 14: beckon.v1.Decision.grants:type_name -> beckon.v1.Grant
+	36, // 15: beckon.v1.Decision.create_time:type_name -> google.protobuf.Timestamp
+	36, // 16: beckon.v1.Decision.close_time:type_name -> google.protobuf.Timestamp
+	40, // 17: beckon.v1.Decision.join:type_name -> beckon.v1.DecisionJoin
+	36, // 18: beckon.v1.Decision.remind_times:type_name -> google.protobuf.Timestamp
+	36, // 19: beckon.v1.Decision.snooze_until:type_name -> google.protobuf.Timestamp
+	41, // 20: beckon.v1.Decision.origin:type_name -> beckon.v1.Origin
+	1,  // 21: beckon.v1.RequestDecisionRequest.kind:type_name -> beckon.v1.DecisionKind
+	37, // 22: beckon.v1.RequestDecisionRequest.items:type_name -> beckon.v1.DecisionItem
+	42, // 23: beckon.v1.RequestDecisionRequest.timeout:type_name -> google.protobuf.Duration
+	39, // 24: beckon.v1.RequestDecisionRequest.on_expiry:type_name -> beckon.v1.OnExpiry
+	40, // 25: beckon.v1.RequestDecisionRequest.join:type_name -> beckon.v1.DecisionJoin
+	42, // 26: beckon.v1.RequestDecisionRequest.remind_after:type_name -> google.protobuf.Duration
+	41, // 27: beckon.v1.RequestDecisionRequest.origin:type_name -> beckon.v1.Origin
+	11, // 28: beckon.v1.RequestDecisionResponse.decision:type_name -> beckon.v1.Decision
+	42, // 29: beckon.v1.WaitDecisionRequest.wait:type_name -> google.protobuf.Duration
+	11, // 30: beckon.v1.WaitDecisionResponse.decision:type_name -> beckon.v1.Decision
+	36, // 31: beckon.v1.AcknowledgeDecisionResponse.alert_time:type_name -> google.protobuf.Timestamp
+	8,  // 32: beckon.v1.AnswerDecisionRequest.items:type_name -> beckon.v1.AnswerItem
+	2,  // 33: beckon.v1.AnswerDecisionRequest.surface:type_name -> beckon.v1.Surface
+	36, // 34: beckon.v1.Winner.answer_time:type_name -> google.protobuf.Timestamp
+	2,  // 35: beckon.v1.Winner.surface:type_name -> beckon.v1.Surface
+	4,  // 36: beckon.v1.AnswerDecisionResponse.outcome:type_name -> beckon.v1.AnswerOutcome
+	19, // 37: beckon.v1.AnswerDecisionResponse.winner:type_name -> beckon.v1.Winner
+	11, // 38: beckon.v1.AnswerDecisionResponse.decision:type_name -> beckon.v1.Decision
+	5,  // 39: beckon.v1.AnswerDecisionResponse.needed_step:type_name -> beckon.v1.Step
+	6,  // 40: beckon.v1.WithdrawDecisionRequest.reason:type_name -> beckon.v1.WithdrawReason
+	11, // 41: beckon.v1.WithdrawDecisionResponse.decision:type_name -> beckon.v1.Decision
+	11, // 42: beckon.v1.GetDecisionResponse.decision:type_name -> beckon.v1.Decision
+	7,  // 43: beckon.v1.RevokeGrantResponse.outcome:type_name -> beckon.v1.RevokeOutcome
+	10, // 44: beckon.v1.RevokeGrantResponse.grant:type_name -> beckon.v1.Grant
+	43, // 45: beckon.v1.PreviewEditResponse.facts:type_name -> beckon.v1.Fact
+	44, // 46: beckon.v1.ItemEvidence.evidence:type_name -> beckon.v1.DecisionEvidence
+	29, // 47: beckon.v1.AmendDecisionRequest.evidence:type_name -> beckon.v1.ItemEvidence
+	11, // 48: beckon.v1.AmendDecisionResponse.decision:type_name -> beckon.v1.Decision
+	42, // 49: beckon.v1.SnoozeDecisionRequest.snooze:type_name -> google.protobuf.Duration
+	11, // 50: beckon.v1.SnoozeDecisionResponse.decision:type_name -> beckon.v1.Decision
+	2,  // 51: beckon.v1.DenyAllOpenRequest.surface:type_name -> beckon.v1.Surface
+	12, // 52: beckon.v1.DecisionService.RequestDecision:input_type -> beckon.v1.RequestDecisionRequest
+	14, // 53: beckon.v1.DecisionService.WaitDecision:input_type -> beckon.v1.WaitDecisionRequest
+	18, // 54: beckon.v1.DecisionService.AnswerDecision:input_type -> beckon.v1.AnswerDecisionRequest
+	21, // 55: beckon.v1.DecisionService.WithdrawDecision:input_type -> beckon.v1.WithdrawDecisionRequest
+	23, // 56: beckon.v1.DecisionService.GetDecision:input_type -> beckon.v1.GetDecisionRequest
+	25, // 57: beckon.v1.DecisionService.RevokeGrant:input_type -> beckon.v1.RevokeGrantRequest
+	30, // 58: beckon.v1.DecisionService.AmendDecision:input_type -> beckon.v1.AmendDecisionRequest
+	32, // 59: beckon.v1.DecisionService.SnoozeDecision:input_type -> beckon.v1.SnoozeDecisionRequest
+	34, // 60: beckon.v1.DecisionService.DenyAllOpen:input_type -> beckon.v1.DenyAllOpenRequest
+	27, // 61: beckon.v1.DecisionService.PreviewEdit:input_type -> beckon.v1.PreviewEditRequest
+	16, // 62: beckon.v1.DecisionService.AcknowledgeDecision:input_type -> beckon.v1.AcknowledgeDecisionRequest
+	13, // 63: beckon.v1.DecisionService.RequestDecision:output_type -> beckon.v1.RequestDecisionResponse
+	15, // 64: beckon.v1.DecisionService.WaitDecision:output_type -> beckon.v1.WaitDecisionResponse
+	20, // 65: beckon.v1.DecisionService.AnswerDecision:output_type -> beckon.v1.AnswerDecisionResponse
+	22, // 66: beckon.v1.DecisionService.WithdrawDecision:output_type -> beckon.v1.WithdrawDecisionResponse
+	24, // 67: beckon.v1.DecisionService.GetDecision:output_type -> beckon.v1.GetDecisionResponse
+	26, // 68: beckon.v1.DecisionService.RevokeGrant:output_type -> beckon.v1.RevokeGrantResponse
+	31, // 69: beckon.v1.DecisionService.AmendDecision:output_type -> beckon.v1.AmendDecisionResponse
+	33, // 70: beckon.v1.DecisionService.SnoozeDecision:output_type -> beckon.v1.SnoozeDecisionResponse
+	35, // 71: beckon.v1.DecisionService.DenyAllOpen:output_type -> beckon.v1.DenyAllOpenResponse
+	28, // 72: beckon.v1.DecisionService.PreviewEdit:output_type -> beckon.v1.PreviewEditResponse
+	17, // 73: beckon.v1.DecisionService.AcknowledgeDecision:output_type -> beckon.v1.AcknowledgeDecisionResponse
+	63, // [63:74] is the sub-list for method output_type
+	52, // [52:63] is the sub-list for method input_type
+	52, // [52:52] is the sub-list for extension type_name
+	52, // [52:52] is the sub-list for extension extendee
+	0,  // [0:52] is the sub-list for field type_name
 }
 
 func init() { file_beckon_v1_decision_proto_init() }
@@ -4539,13 +3055,14 @@ func file_beckon_v1_decision_proto_init() {
 	if File_beckon_v1_decision_proto != nil {
 		return
 	}
+	file_beckon_v1_question_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_beckon_v1_decision_proto_rawDesc), len(file_beckon_v1_decision_proto_rawDesc)),
-			NumEnums:      15,
-			NumMessages:   39,
+			NumEnums:      8,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

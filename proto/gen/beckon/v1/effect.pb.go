@@ -1294,7 +1294,7 @@ var File_beckon_v1_effect_proto protoreflect.FileDescriptor
 
 const file_beckon_v1_effect_proto_rawDesc = "" +
 	"\n" +
-	"\x16beckon/v1/effect.proto\x12\tbeckon.v1\x1a\x18beckon/v1/decision.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9b\x01\n" +
+	"\x16beckon/v1/effect.proto\x12\tbeckon.v1\x1a\x18beckon/v1/question.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9b\x01\n" +
 	"\bEvidence\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\rR\n" +
@@ -1497,7 +1497,7 @@ func file_beckon_v1_effect_proto_init() {
 	if File_beckon_v1_effect_proto != nil {
 		return
 	}
-	file_beckon_v1_decision_proto_init()
+	file_beckon_v1_question_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -400,7 +400,7 @@ var File_beckon_v1_header_proto protoreflect.FileDescriptor
 
 const file_beckon_v1_header_proto_rawDesc = "" +
 	"\n" +
-	"\x16beckon/v1/header.proto\x12\tbeckon.v1\x1a\x18beckon/v1/decision.proto\x1a\x14beckon/v1/task.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa1\x04\n" +
+	"\x16beckon/v1/header.proto\x12\tbeckon.v1\x1a\x18beckon/v1/decision.proto\x1a\x18beckon/v1/question.proto\x1a\x14beckon/v1/task.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa1\x04\n" +
 	"\n" +
 	"TaskHeader\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
@@ -497,6 +497,7 @@ func file_beckon_v1_header_proto_init() {
 		return
 	}
 	file_beckon_v1_decision_proto_init()
+	file_beckon_v1_question_proto_init()
 	file_beckon_v1_task_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
