@@ -100,7 +100,7 @@ func (a *App) endTask(tx *store.Tx, s task.State, why string) (task.State, error
 		return s, err
 	}
 	s.EndPosition = it.NotablePosition
-	if err := tx.PutTask(s, false); err != nil {
+	if err := tx.PutTask(s, true); err != nil {
 		return s, err
 	}
 	if s.EndPosition > th.Read.Position {

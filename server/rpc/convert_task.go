@@ -28,7 +28,7 @@ func taskHeaderOut(h store.TaskHeader) *v1.TaskHeader {
 		Id: h.ID, ThreadId: h.Thread, AgentId: h.Agent, Title: h.Title,
 		Phase: v1.TaskPhase(h.Phase), Hold: v1.HoldKind(h.Hold), Progress: progressOut(h.Progress),
 		ResultSummary: h.ResultSummary, FailureCode: h.FailureCode,
-		CreateTime: timeOut(h.CreateTime), EndTime: timeOut(h.EndTime), RetryTime: timeOut(h.RetryTime),
+		CreateTime: timeOut(h.CreateTime), EndTime: timeOut(h.EndTime), EndPosition: h.EndPosition, RetryTime: timeOut(h.RetryTime),
 		WaitingFor: waitingForOut(h.WaitingSince, h.WaitingFor),
 	}
 }

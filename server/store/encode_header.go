@@ -42,7 +42,7 @@ func packTaskHeader(h TaskHeader) *storagev1.TaskHeader {
 		Phase: uint32(h.Phase), Hold: uint32(h.Hold), Progress: packProgress(h.Progress),
 		ResultSummary: h.ResultSummary, FailureCode: h.FailureCode,
 		CreateTime: micros(h.CreateTime), EndTime: micros(h.EndTime), RetryTime: micros(h.RetryTime),
-		WaitingSince: micros(h.WaitingSince), WaitingFor: h.WaitingFor,
+		WaitingSince: micros(h.WaitingSince), WaitingFor: h.WaitingFor, EndPosition: h.EndPosition,
 	}
 }
 
@@ -54,7 +54,7 @@ func unpackTaskHeader(m *storagev1.TaskHeader, r *reading) TaskHeader {
 		Progress:      unpackProgress(m.GetProgress()),
 		ResultSummary: m.GetResultSummary(), FailureCode: m.GetFailureCode(),
 		CreateTime: moment(m.GetCreateTime()), EndTime: moment(m.GetEndTime()), RetryTime: moment(m.GetRetryTime()),
-		WaitingSince: moment(m.GetWaitingSince()), WaitingFor: m.GetWaitingFor(),
+		WaitingSince: moment(m.GetWaitingSince()), WaitingFor: m.GetWaitingFor(), EndPosition: m.GetEndPosition(),
 	}
 }
 

@@ -35,6 +35,8 @@ type TaskHeader struct {
 	// WaitingSince and WaitingFor are those of task.NoWorker.
 	WaitingSince time.Time
 	WaitingFor   string
+	// EndPosition is task.State.EndPosition.
+	EndPosition uint64
 }
 
 // ThreadHeader is what lists show of a thread.

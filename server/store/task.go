@@ -134,7 +134,7 @@ func taskHeader(s task.State) TaskHeader {
 	h := TaskHeader{
 		ID: s.ID, Thread: s.Thread, Agent: s.Agent, Title: s.Title,
 		Phase: s.Phase, Hold: s.Hold.Kind, Progress: s.Progress,
-		CreateTime: s.CreateTime, EndTime: s.EndTime, RetryTime: s.RetryTime(),
+		CreateTime: s.CreateTime, EndTime: s.EndTime, EndPosition: s.EndPosition, RetryTime: s.RetryTime(),
 		WaitingSince: s.NoWorker.Since, WaitingFor: s.NoWorker.For,
 	}
 	if s.Result != nil {

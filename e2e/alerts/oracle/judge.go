@@ -142,8 +142,6 @@ func (s *story) look(i int, f Fact, rows []Row) {
 		case x.account != p.account && p.account != "":
 			s.findf("B14", i, "%s belongs to %s and shows %s of %s", p.name, p.account, short(x.id), x.account)
 		case x.open():
-		case f.Kind == Synced && !x.question && s.threads[x.thread].unread:
-			// What else is new in the thread keeps its results there.
 		case f.Kind == Synced:
 			s.findf("R22", i, "%s shows %s after a sync; it was handled at #%d", p.name, short(x.id), x.closed)
 		case f.Kind == Settled && !on.Withdraw && !p.offline && !p.doze:

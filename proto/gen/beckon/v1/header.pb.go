@@ -50,7 +50,10 @@ type TaskHeader struct {
 	// When a task whose worker was lost is tried again; absent otherwise.
 	RetryTime *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=retry_time,json=retryTime,proto3" json:"retry_time,omitempty"`
 	// What a READY task waits for while no worker is there; absent otherwise.
-	WaitingFor    *WaitingFor `protobuf:"bytes,13,opt,name=waiting_for,json=waitingFor,proto3" json:"waiting_for,omitempty"`
+	WaitingFor *WaitingFor `protobuf:"bytes,13,opt,name=waiting_for,json=waitingFor,proto3" json:"waiting_for,omitempty"`
+	// Notable position of the item that tells of the end: whoever has read so
+	// far has seen it. 0 where the end is not notable.
+	EndPosition   uint64 `protobuf:"varint,14,opt,name=end_position,json=endPosition,proto3" json:"end_position,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -174,6 +177,13 @@ func (x *TaskHeader) GetWaitingFor() *WaitingFor {
 		return x.WaitingFor
 	}
 	return nil
+}
+
+func (x *TaskHeader) GetEndPosition() uint64 {
+	if x != nil {
+		return x.EndPosition
+	}
+	return 0
 }
 
 // DecisionHeader is what lists show of a question; at most 1 KiB.
@@ -400,7 +410,7 @@ var File_beckon_v1_header_proto protoreflect.FileDescriptor
 
 const file_beckon_v1_header_proto_rawDesc = "" +
 	"\n" +
-	"\x16beckon/v1/header.proto\x12\tbeckon.v1\x1a\x18beckon/v1/decision.proto\x1a\x18beckon/v1/question.proto\x1a\x14beckon/v1/task.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa1\x04\n" +
+	"\x16beckon/v1/header.proto\x12\tbeckon.v1\x1a\x18beckon/v1/decision.proto\x1a\x18beckon/v1/question.proto\x1a\x14beckon/v1/task.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc4\x04\n" +
 	"\n" +
 	"TaskHeader\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
@@ -419,7 +429,8 @@ const file_beckon_v1_header_proto_rawDesc = "" +
 	"\n" +
 	"retry_time\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\tretryTime\x126\n" +
 	"\vwaiting_for\x18\r \x01(\v2\x15.beckon.v1.WaitingForR\n" +
-	"waitingFor\"\x9f\x04\n" +
+	"waitingFor\x12!\n" +
+	"\fend_position\x18\x0e \x01(\x04R\vendPosition\"\x9f\x04\n" +
 	"\x0eDecisionHeader\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\tR\x06taskId\x12\x1b\n" +

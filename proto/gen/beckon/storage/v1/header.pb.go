@@ -51,7 +51,9 @@ type TaskHeader struct {
 	// Since when no worker is there for it.
 	WaitingSince int64 `protobuf:"varint,13,opt,name=waiting_since,json=waitingSince,proto3" json:"waiting_since,omitempty"`
 	// What it waits for.
-	WaitingFor    string `protobuf:"bytes,14,opt,name=waiting_for,json=waitingFor,proto3" json:"waiting_for,omitempty"`
+	WaitingFor string `protobuf:"bytes,14,opt,name=waiting_for,json=waitingFor,proto3" json:"waiting_for,omitempty"`
+	// Notable position of the item that tells of the end.
+	EndPosition   uint64 `protobuf:"varint,15,opt,name=end_position,json=endPosition,proto3" json:"end_position,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -182,6 +184,13 @@ func (x *TaskHeader) GetWaitingFor() string {
 		return x.WaitingFor
 	}
 	return ""
+}
+
+func (x *TaskHeader) GetEndPosition() uint64 {
+	if x != nil {
+		return x.EndPosition
+	}
+	return 0
 }
 
 // ThreadHeader is what lists show of a thread.
@@ -597,7 +606,7 @@ var File_beckon_storage_v1_header_proto protoreflect.FileDescriptor
 
 const file_beckon_storage_v1_header_proto_rawDesc = "" +
 	"\n" +
-	"\x1ebeckon/storage/v1/header.proto\x12\x11beckon.storage.v1\x1a\x1cbeckon/storage/v1/task.proto\x1a\x1ebeckon/storage/v1/thread.proto\"\xae\x03\n" +
+	"\x1ebeckon/storage/v1/header.proto\x12\x11beckon.storage.v1\x1a\x1cbeckon/storage/v1/task.proto\x1a\x1ebeckon/storage/v1/thread.proto\"\xd1\x03\n" +
 	"\n" +
 	"TaskHeader\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
@@ -617,7 +626,8 @@ const file_beckon_storage_v1_header_proto_rawDesc = "" +
 	"retry_time\x18\f \x01(\x03R\tretryTime\x12#\n" +
 	"\rwaiting_since\x18\r \x01(\x03R\fwaitingSince\x12\x1f\n" +
 	"\vwaiting_for\x18\x0e \x01(\tR\n" +
-	"waitingFor\"\xab\x02\n" +
+	"waitingFor\x12!\n" +
+	"\fend_position\x18\x0f \x01(\x04R\vendPosition\"\xab\x02\n" +
 	"\fThreadHeader\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x14\n" +

@@ -59,9 +59,20 @@ func (a *App) handled(p *v1.PushPayload) bool {
 	case v1.PushKind_PUSH_KIND_TEST:
 		return false // it is about the phone itself: the person puts it away
 	default:
-		var t v1.Thread
-		return !a.held("", changelog.ThreadHeader, p.GetThread(), &t) || t.GetUnread() == 0
+		return a.seen(p.GetThread(), p.GetTask())
 	}
+}
+
+// seen reports whether the person has read how a task ended: what else is new in
+// its thread does not keep a result on the screen.
+func (a *App) seen(thread, task string) bool {
+	var t v1.Thread
+	if !a.held("", changelog.ThreadHeader, thread, &t) || t.GetUnread() == 0 {
+		return true
+	}
+	var h v1.TaskHeader
+	return a.held("", changelog.TaskHeader, task, &h) && h.GetEndPosition() > 0 &&
+		t.GetReadMark().GetNotablePosition() >= h.GetEndPosition()
 }
 
 // countBadge applies the account's counters under the same rule as a push's.
