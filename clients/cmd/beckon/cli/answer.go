@@ -15,12 +15,12 @@ import (
 func newKey() string { return beckon.NewID() }
 
 type answerCommand struct {
-	ID      string   `arg:""                                     help:"The decision."                     name:"id"`
-	Option  []string `arg:""                                                                     help:"The option, by its name in brackets or its number; several where the question takes several; ITEM=OPTION where there are several questions."`
+	ID      string   `arg:""                                                                                                                      help:"The decision."                                                                                                                               name:"id"`
+	Option  []string `arg:""                                                                                                                      help:"The option, by its name in brackets or its number; several where the question takes several; ITEM=OPTION where there are several questions."`
 	Text    string   `help:"A text, where the option takes one."`
 	Args    string   `help:"With an option that edits: a file with the whole arguments, or - for standard input; without it $$EDITOR is started." placeholder:"FILE"`
-	Set     []string `help:"Of a form: one field; repeat it." placeholder:"NAME=VALUE" sep:"none"`
-	Content string   `help:"Of a form: a file with the whole JSON object, or - for standard input." placeholder:"FILE"`
+	Set     []string `help:"Of a form: one field; repeat it."                                                                                     placeholder:"NAME=VALUE"                                                                                                                           sep:"none"`
+	Content string   `help:"Of a form: a file with the whole JSON object, or - for standard input."                                               placeholder:"FILE"`
 }
 
 // Help is shown under the line about the command.

@@ -23,11 +23,11 @@ type askCommand struct {
 	YesNo      bool           `help:"Ask for yes or no; this is the default."                                                                     xor:"shape"`
 	Option     []string       `help:"One of several answers to choose from, 'id=label'; repeat it."                                               placeholder:"ID=LABEL"                                                                                              sep:"none"  xor:"shape"`
 	FreeText   bool           `help:"Ask for a text."                                                                                             xor:"shape"`
-	Most       int            `default:"1" help:"With --option: how many may be chosen together."`
-	Form       string         `help:"Ask to fill in a form: file with its JSON Schema." placeholder:"FILE" type:"path" xor:"shape"`
-	Open       string         `help:"Ask to open an https page and to say when it is done." placeholder:"URL" xor:"shape"`
+	Most       int            `default:"1"                                                                                                        help:"With --option: how many may be chosen together."`
+	Form       string         `help:"Ask to fill in a form: file with its JSON Schema."                                                           placeholder:"FILE"                                                                                                  type:"path" xor:"shape"`
+	Open       string         `help:"Ask to open an https page and to say when it is done."                                                       placeholder:"URL"                                                                                                   xor:"shape"`
 	Edit       bool           `help:"${actions}the person may change its arguments."`
-	ArgsSchema string         `help:"${actions}file with the JSON Schema that changed arguments have to satisfy." placeholder:"FILE" type:"path"`
+	ArgsSchema string         `help:"${actions}file with the JSON Schema that changed arguments have to satisfy."                                 placeholder:"FILE"                                                                                                  type:"path"`
 	App        string         `help:"${actions}the program or service acted on."                                                                  xor:"shape"`
 	Connection string         `help:"${actions}which account or place of it."`
 	Operation  string         `help:"${actions}what is done."`

@@ -16,7 +16,7 @@ import (
 )
 
 type auditCommand struct {
-	List   auditListCommand   `cmd:"" default:"withargs"                                                                                         help:"Show the newest entries, one a line."`
+	List   auditListCommand   `cmd:"" default:"withargs"                                                                                              help:"Show the newest entries, one a line."`
 	Export auditExportCommand `cmd:"" help:"Write the whole chain to standard output, one JSON entry a line, and its head to standard error."`
 	Verify auditVerifyCommand `cmd:"" help:"Check a file that was exported, without a server: nothing was changed, moved or left out before its end."`
 }
@@ -121,7 +121,7 @@ func (auditExportCommand) Run(s *session) error {
 }
 
 type auditVerifyCommand struct {
-	File string `arg:""       help:"The file; - is standard input."                                                     name:"file"`
+	File string `arg:""                                                                                                help:"The file; - is standard input." name:"file"`
 	Head string `help:"The head that was printed when it was exported: then what was cut off at the end is seen, too." placeholder:"HEX"`
 }
 

@@ -39,6 +39,8 @@ type commandLine struct {
 	Watch      watchCommand      `cmd:"" group:"For people" help:"Print each change as it happens: questions, answers, tasks and results."`
 	Show       showCommand       `cmd:"" group:"For people" help:"Show a decision, a task or a thread."`
 	Answer     answerCommand     `cmd:"" group:"For people" help:"Answer a decision."`
+	Snooze     snoozeCommand     `cmd:"" group:"For people" help:"Put a decision aside for a while; nobody has answered it then."`
+	DenyAll    denyAllCommand    `cmd:"" group:"For people" help:"Refuse everything that is open, of the account, an agent or a task."`
 	Stop       stopCommand       `cmd:"" group:"For people" help:"Stop a task."`
 	Agents     agentsCommand     `cmd:"" group:"For people" help:"List the agents that may work for you."`
 	Devices    devicesCommand    `cmd:"" group:"For people" help:"List your devices, or ring or revoke one."`

@@ -142,6 +142,12 @@ func (s *session) printDecision(v decisionView) {
 	if v.Class != nil {
 		s.fact("class", classWord(*v.Class, v.Items))
 	}
+	if v.Origin != "" {
+		s.fact("asked for", v.Origin)
+	}
+	if v.State == "pending" && !v.SnoozeUntil.IsZero() {
+		s.fact("aside until", clock(v.SnoozeUntil))
+	}
 	if v.State == "pending" && !v.ExpireTime.IsZero() {
 		s.fact("answer by", clock(v.ExpireTime))
 	}
@@ -154,6 +160,13 @@ func (s *session) printDecision(v decisionView) {
 	for _, it := range v.Items {
 		if len(v.Items) > 1 {
 			s.sayf("for %s:", oneLine(it.ID))
+		}
+		for _, e := range it.Evidence {
+			need := ""
+			if e.MustView {
+				need = "; has to be opened before anything but a no, which a terminal cannot"
+			}
+			s.sayf("  %s, %s%s: %s", e.Kind, bytesWord(e.Bytes), need, oneLine(e.Title))
 		}
 		s.printForm(it)
 		if it.Most > 1 {

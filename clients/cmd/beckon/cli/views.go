@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/hex"
 	"errors"
 	"strings"
 	"time"
@@ -37,6 +38,14 @@ type optionView struct {
 	Text  string `json:"text"`
 	// Prefill is where the text starts.
 	Prefill string `json:"prefill,omitempty"`
+}
+
+type exhibitView struct {
+	Kind     string `json:"kind"`
+	Title    string `json:"title,omitempty"`
+	SHA256   string `json:"sha256"`
+	Bytes    uint64 `json:"bytes"`
+	MustView bool   `json:"must_view,omitempty"`
 }
 
 type fieldView struct {
@@ -81,6 +90,8 @@ type questionView struct {
 	WebOnly  bool         `json:"web_only,omitempty"`
 	Least    uint32       `json:"min,omitempty"`
 	Most     uint32       `json:"max,omitempty"`
+	// Evidence is what there is to look at, by the digest of its bytes.
+	Evidence []exhibitView `json:"evidence,omitempty"`
 }
 
 type chosenView struct {
@@ -117,6 +128,8 @@ type decisionView struct {
 	ExpireTime  time.Time      `json:"expire_time,omitzero"`
 	CloseTime   time.Time      `json:"close_time,omitzero"`
 	CloseReason string         `json:"close_reason,omitempty"`
+	SnoozeUntil time.Time      `json:"snooze_until,omitzero"`
+	Origin      string         `json:"origin_dialect,omitempty"`
 }
 
 func decisionViewOf(d *v1.Decision) decisionView {
@@ -125,6 +138,7 @@ func decisionViewOf(d *v1.Decision) decisionView {
 		State: word(d.GetState()), Kind: word(d.GetKind()), Class: classOf(d.GetEffectClass()), Title: d.GetTitle(),
 		AgentReason: d.GetAgentReason(), Revision: d.GetRevision(), CreateTime: at(d.GetCreateTime()),
 		ExpireTime: at(d.GetExpireTime()), CloseTime: at(d.GetCloseTime()), CloseReason: d.GetCloseReason(),
+		SnoozeUntil: at(d.GetSnoozeUntil()), Origin: d.GetOrigin().GetDialect(),
 	}
 	for _, it := range d.GetItems() {
 		v.Items = append(v.Items, questionViewOf(it))
@@ -148,6 +162,11 @@ func questionViewOf(it *v1.DecisionItem) questionView {
 	q := questionView{
 		ID: it.GetId(), Question: it.GetQuestion(), Options: []optionView{}, Header: it.GetHeader(), URL: it.GetUrl(),
 		Schema: string(it.GetResponseSchemaJson()), WebOnly: it.GetForm().GetWebOnly(), Least: it.GetMulti().GetMin(), Most: it.GetMulti().GetMax(),
+	}
+	for _, e := range it.GetEvidence() {
+		q.Evidence = append(q.Evidence, exhibitView{
+			strings.ToLower(strings.TrimPrefix(e.GetType().String(), "EVIDENCE_TYPE_")), e.GetTitle(), hex.EncodeToString(e.GetSha256()), e.GetBytes(), e.GetMustView(),
+		})
 	}
 	for _, f := range it.GetForm().GetFields() {
 		v := fieldView{Name: f.GetName(), Title: f.GetTitle(), Type: word(f.GetType()), Required: f.GetRequired(), Default: string(f.GetDefaultJson())}
@@ -176,6 +195,7 @@ func headerViewOf(d *v1.DecisionHeader) decisionView {
 		ID: d.GetId(), TaskID: d.GetTaskId(), ThreadID: d.GetThreadId(), AgentID: d.GetAgentId(),
 		State: word(d.GetState()), Kind: word(d.GetKind()), Class: classOf(d.GetEffectClass()), Title: d.GetTitle(),
 		Revision: d.GetRevision(), CreateTime: at(d.GetCreateTime()), ExpireTime: at(d.GetExpireTime()),
+		SnoozeUntil: at(d.GetSnoozeUntil()),
 	}
 	if w := d.GetWinner(); w != nil {
 		v.Answer = winnerView(w)
