@@ -25,6 +25,7 @@ OFF  ?=
 # What acts on the outside has a world of its own, and two rules.
 SIMS := ^$(if $(filter R14 R15,$(OFF)),TestEffects,$(if $(OFF),TestSimulation,Test(Simulation|Effects)))$$
 FUZZTIME ?= 20s
+KILLS    ?= 100
 
 .PHONY: run gen lint test sim fuzz bench conformance browser check
 .PHONY: tools build unit scenarios baseline fix gen-check lint-go lint-proto
@@ -55,10 +56,11 @@ sim:
 fuzz:
 	@.ci/fuzz $(FUZZTIME)
 
-## bench: the numbers, with machine and versions; sizes by BECKON_LOAD_*, see e2e/load/sizes.go
+## bench: the numbers, with machine and versions, side by side with gorush, and KILLS kills; sizes by BECKON_LOAD_*, see e2e/load/sizes.go
 bench:
 	@.ci/need e2e/load "the load programs that print the numbers"
-	go test -run '^$$' -bench . -benchtime 1x -timeout 60m ./e2e/load/...
+	go test -run '^$$' -bench . -benchtime 1x -timeout 180m ./e2e/load/...
+	BECKON_SCENARIO_KILLS=$(KILLS) go test -count=1 -v -timeout 60m -run B28 ./e2e/scenario
 
 ## conformance: the public cases of Connect, gRPC and gRPC-Web, and grpcurl, against the server
 conformance: proto/tools/node_modules/.stamp $(VALIDATE)

@@ -11,5 +11,9 @@
 // write-and-sync does in the same folder, because a durable number means little
 // without the disk it was made on.
 //
+// Beside it, gorush sends through the same emulators (see [Contest]): it is built
+// from its own source, and each trial of either system runs on a network of its
+// own, where the vendors' names lead to loopback. That needs root on Linux.
+//
 // Sizes come from the environment, see [SizesFromEnv].
 package load

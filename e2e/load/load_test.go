@@ -3,6 +3,7 @@ package load_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"testing"
@@ -12,7 +13,8 @@ import (
 	"github.com/beckon-dev/beckon/e2e/load"
 )
 
-// TestMain is the emulator or a crowd where this program was started as one.
+// TestMain is an emulator, a crowd or a stage where this program was started as
+// one.
 func TestMain(m *testing.M) {
 	if phones := os.Getenv(load.ChildVariable); phones != "" {
 		if err := child(phones); err != nil {
@@ -21,9 +23,14 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	if os.Getenv(load.CrowdVariable) != "" {
-		if err := load.Crowd(context.Background(), os.Stdin, os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, "crowd:", err)
+	for variable, run := range map[string]func(context.Context, io.Reader, io.Writer) error{
+		load.CrowdVariable: load.Crowd, load.StageVariable: load.Stage, load.VendorsVariable: load.Vendors,
+	} {
+		if os.Getenv(variable) == "" {
+			continue
+		}
+		if err := run(context.Background(), os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintf(os.Stderr, "%s: %v\n", variable, err)
 			os.Exit(1)
 		}
 		os.Exit(0)

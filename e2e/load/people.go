@@ -43,10 +43,20 @@ const longLease = 300 * time.Second
 // settle moves people with their phones and one agent in, before the server
 // runs: one that does prints a claim link of its own for an empty store.
 func (r *rig) settle(ctx context.Context, n int, phones bool) (*place, error) {
+	if !phones {
+		return r.settleWith(ctx, n, nil)
+	}
+	return r.settleWith(ctx, n, func(i int) app.PutAddress {
+		return app.PutAddress{Kind: push.KindAPNs, Env: push.EnvSandbox, Topic: topic, Token: deviceToken(i)}
+	})
+}
+
+// settleWith is settle with the phones that address gives, or none.
+func (r *rig) settleWith(ctx context.Context, n int, address func(i int) app.PutAddress) (*place, error) {
 	p := &place{rig: r, people: make([]*person, n)}
 	err := each(n, crowd, func(i int) error {
 		var err error
-		p.people[i], err = r.admit(ctx, i, phones)
+		p.people[i], err = r.admit(ctx, i, address)
 		return err
 	})
 	if err != nil {
@@ -68,7 +78,7 @@ func (r *rig) settle(ctx context.Context, n int, phones bool) (*place, error) {
 	})
 }
 
-func (r *rig) admit(ctx context.Context, i int, phones bool) (*person, error) {
+func (r *rig) admit(ctx context.Context, i int, address func(i int) app.PutAddress) (*person, error) {
 	link, err := r.app.AddAccount(ctx, operator())
 	if err != nil {
 		return nil, err
@@ -81,8 +91,12 @@ func (r *rig) admit(ctx context.Context, i int, phones bool) (*person, error) {
 	if err != nil {
 		return nil, err
 	}
+	platform := store.PlatformIOS
+	if address != nil && address(i).Kind != push.KindAPNs {
+		platform = store.PlatformAndroid
+	}
 	in, err := r.app.ClaimServer(ctx, app.ClaimServer{Secret: credential.NewSecret(link.Secret.Reveal()), Device: app.NewDevice{
-		Platform: store.PlatformIOS, Label: "Phone", PublicKey: public, Locale: "en",
+		Platform: platform, Label: "Phone", PublicKey: public, Locale: "en",
 	}})
 	if err != nil {
 		return nil, err
@@ -92,10 +106,8 @@ func (r *rig) admit(ctx context.Context, i int, phones bool) (*person, error) {
 		device:  policy.Principal{Kind: policy.Installation, Account: account, Installation: in.Installation.ID},
 		account: in.Account, key: key, access: in.Tokens.Access.Reveal(),
 	}
-	if phones {
-		_, err = r.app.PutAddress(ctx, p.device, app.PutAddress{
-			Kind: push.KindAPNs, Env: push.EnvSandbox, Topic: topic, Token: deviceToken(i),
-		})
+	if address != nil {
+		_, err = r.app.PutAddress(ctx, p.device, address(i))
 	}
 	return p, err
 }

@@ -30,25 +30,25 @@ type Result struct {
 func Median(rounds []Result) Result {
 	return Result{
 		What: rounds[0].What,
-		Rate: middle(rounds, func(r Result) float64 { return r.Rate }),
-		P50:  middle(rounds, func(r Result) time.Duration { return r.P50 }),
-		P99:  middle(rounds, func(r Result) time.Duration { return r.P99 }),
-		CPU:  middle(rounds, func(r Result) time.Duration { return r.CPU }), Other: middle(rounds, func(r Result) time.Duration { return r.Other }),
-		PerCommit: middle(rounds, func(r Result) float64 { return r.PerCommit }),
-		Commits:   middle(rounds, func(r Result) float64 { return r.Commits }),
-		Syncs:     middle(rounds, func(r Result) float64 { return r.Syncs }),
-		RssAnonMB: middle(rounds, func(r Result) float64 { return r.RssAnonMB }),
-		PerGiB:    middle(rounds, func(r Result) float64 { return r.PerGiB }),
+		Rate: middleOf(rounds, func(r Result) float64 { return r.Rate }),
+		P50:  middleOf(rounds, func(r Result) time.Duration { return r.P50 }),
+		P99:  middleOf(rounds, func(r Result) time.Duration { return r.P99 }),
+		CPU:  middleOf(rounds, func(r Result) time.Duration { return r.CPU }), Other: middleOf(rounds, func(r Result) time.Duration { return r.Other }),
+		PerCommit: middleOf(rounds, func(r Result) float64 { return r.PerCommit }),
+		Commits:   middleOf(rounds, func(r Result) float64 { return r.Commits }),
+		Syncs:     middleOf(rounds, func(r Result) float64 { return r.Syncs }),
+		RssAnonMB: middleOf(rounds, func(r Result) float64 { return r.RssAnonMB }),
+		PerGiB:    middleOf(rounds, func(r Result) float64 { return r.PerGiB }),
 	}
 }
 
-func middle[N float64 | time.Duration](rounds []Result, of func(Result) N) N {
-	all := make([]N, len(rounds))
-	for i, r := range rounds {
-		all[i] = of(r)
+func middleOf[T any, N float64 | time.Duration](all []T, of func(T) N) N {
+	numbers := make([]N, len(all))
+	for i, one := range all {
+		numbers[i] = of(one)
 	}
-	slices.Sort(all)
-	return all[len(all)/2]
+	slices.Sort(numbers)
+	return numbers[len(numbers)/2]
 }
 
 // Percentile is the least value that at least the given share of all values

@@ -22,12 +22,15 @@ type Sizes struct {
 	Length time.Duration
 	// Stored is how many entities a delta is read out of.
 	Stored int
+	// Gorush is how many pushes gorush sends one by one to a distant vendor, 39 a
+	// second.
+	Gorush int
 	// Watchers are the streams of the rows about many, a multiple of 1,000.
 	Watchers int
 }
 
 // SizesFromEnv reads BECKON_LOAD_ROUNDS, _ACCOUNTS, _NEAR, _FAR, _SENDERS,
-// _RATE, _SECONDS, _STORED and _WATCHERS. The error names a variable that is no number.
+// _RATE, _SECONDS, _STORED, _GORUSH and _WATCHERS. The error names a variable that is no number.
 func SizesFromEnv() (Sizes, error) {
 	var failed error
 	number := func(name string, fallback int) int {
@@ -46,6 +49,6 @@ func SizesFromEnv() (Sizes, error) {
 		Rounds: number("ROUNDS", 3), Accounts: number("ACCOUNTS", 1000),
 		Near: number("NEAR", 20_000), Far: number("FAR", 10_000), Senders: number("SENDERS", 0),
 		Rate: number("RATE", 500), Length: time.Duration(number("SECONDS", 5)) * time.Second,
-		Stored: number("STORED", 1_000_000), Watchers: number("WATCHERS", 10_000),
+		Stored: number("STORED", 1_000_000), Gorush: number("GORUSH", 400), Watchers: number("WATCHERS", 10_000),
 	}, failed
 }
