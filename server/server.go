@@ -195,6 +195,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	defer running.Wait()
 	defer stopLoops()
 	running.Go(func() { maintenance.Due(loops, s.app, s.app.Hub(), app.TopicDue, s.log) })
+	running.Go(func() { maintenance.Forget(loops, s.app, s.log) })
 	running.Go(func() { maintenance.Sweep(loops, s.app, s.log, s.counted.foundStuck) })
 	for _, w := range s.lanes.workers {
 		running.Go(func() { w.Run(loops) })

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -178,6 +179,11 @@ func followThroughRestores(t *testing.T, rng *rand.Rand) {
 			if n := len(f.flying); n > 0 {
 				f.deliver(rng.IntN(n))
 			}
+		case op == 33:
+			h.update(h.account, func(tx *store.Tx) error {
+				_, err := tx.PurgeTombstones(tx.Now().Add(time.Second), 1+rng.IntN(4))
+				return err
+			})
 		case op < 36:
 			backup = h.backup()
 		case op < 38:

@@ -46,6 +46,10 @@ type Limits struct {
 	// thread: 0 to 2 minutes.
 	PresenceLife, PresenceGrace time.Duration
 
+	// How long what is over is kept: tombstones of the sync, after which an older
+	// cursor starts again; rows of pushes; and what only a living task needs.
+	TombstoneLife, DeliveryLife, LeftoverLife time.Duration
+
 	// Wrong tries that end a pairing offer or an unlock.
 	DigitTries, UnlockTries int
 
@@ -83,6 +87,7 @@ func DefaultLimits() Limits {
 		Elevation: 5 * time.Minute, TaskToken: time.Hour, KeyDays: 90,
 		Idempotency: 30 * 24 * time.Hour, TapLife: time.Hour,
 		PresenceLife: 30 * time.Second, PresenceGrace: 5 * time.Second,
+		TombstoneLife: 30 * 24 * time.Hour, DeliveryLife: 30 * 24 * time.Hour, LeftoverLife: 7 * 24 * time.Hour,
 		DigitTries: 2, UnlockTries: 5,
 		InstallationRate: 20, InstallationBurst: 60, AgentRate: 20, AgentBurst: 100,
 		AnonymousRate: 1, AnonymousBurst: 10,

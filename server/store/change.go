@@ -60,6 +60,13 @@ func (t *Tx) write(scope changelog.Scope, key changelog.Key, next entityRow) err
 	} else {
 		t.Touch("thread:" + scope.Thread)
 	}
+	if next.Deleted {
+		gone := append(accountKey(t.account, beTime(t.now)), 0)
+		gone = append(gone, ek[len(t.account)+1:]...)
+		if err := t.w.Put(tabGone, gone, []byte(be(uint64(next.Version)))); err != nil {
+			return err
+		}
+	}
 	return t.w.Put(tabEntity, ek, next.marshal())
 }
 

@@ -96,6 +96,8 @@ func everything(tx *store.Tx, account string, now time.Time) error {
 		tx.PutCheckpoint("tsk", store.Checkpoint{Version: 258}),
 		tx.PutOnce("agt", "Method", "key", store.Idempotent{ExpireTime: now.Add(time.Hour)}),
 		tx.PutInstallation(store.Installation{ID: "ins", State: store.InstallationActive}),
+		tx.PutInstallation(store.Installation{ID: "ins2", State: store.InstallationActive}),
+		tx.PutInstallation(store.Installation{ID: "ins2", State: store.InstallationRevoked}),
 		tx.PutFamily("ins", credential.Family{}),
 		tx.PutUnlock("ins", store.Unlock{ExpireTime: now.Add(time.Minute)}),
 		tx.PutAgent(store.Agent{ID: "agt"}),

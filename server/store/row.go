@@ -50,6 +50,7 @@ const (
 const (
 	tabEntity    Table = "entity"    // account, scope, kind, id
 	tabIndex     Table = "index"     // account, scope, seq → kind, id
+	tabGone      Table = "gone"      // account, time, scope, kind, id → version of the tombstone
 	tabThreadOf  Table = "threadof"  // account, decision → thread
 	tabTasksOf   Table = "tasksof"   // account, thread, task
 	tabAsked     Table = "asked"     // account, task, decision
