@@ -99,8 +99,7 @@ func (noLoader) Load(string) (any, error) { return nil, errors.New("policy: noth
 // placeOf is where in the value the first thing is wrong, as a JSON Pointer.
 func placeOf(err error) string {
 	var invalid *jsonschema.ValidationError
-	var schema *jsonschema.SchemaValidationError
-	if errors.As(err, &schema) {
+	if schema, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
 		err = schema.Err
 	}
 	if !errors.As(err, &invalid) {

@@ -12,7 +12,7 @@ import (
 
 func TestReminders_Placed(t *testing.T) {
 	t.Parallel()
-	min := func(list ...int) (out []time.Time) {
+	minutes := func(list ...int) (out []time.Time) {
 		for _, m := range list {
 			out = append(out, now.Add(time.Duration(m)*time.Minute))
 		}
@@ -30,12 +30,12 @@ func TestReminders_Placed(t *testing.T) {
 		want   []time.Time
 		err    string
 	}{
-		"half and nine tenths":      {100, decision.Calls{}, min(50, 90), ""},
+		"half and nine tenths":      {100, decision.Calls{}, minutes(50, 90), ""},
 		"too short for the second":  {9, decision.Calls{}, []time.Time{now.Add(270 * time.Second)}, ""},
 		"too short for any":         {1, decision.Calls{}, nil, ""},
 		"without an end":            {0, decision.Calls{}, nil, ""},
-		"as asked":                  {100, after(1, 2, 99), min(1, 2, 99), ""},
-		"as asked, without an end":  {0, after(5), min(5), ""},
+		"as asked":                  {100, after(1, 2, 99), minutes(1, 2, 99), ""},
+		"as asked, without an end":  {0, after(5), minutes(5), ""},
 		"never":                     {100, decision.Calls{Off: true}, nil, ""},
 		"never and sometimes":       {100, decision.Calls{Off: true, After: []time.Duration{time.Minute}}, nil, "decision: remind_after: NOT_ALLOWED"},
 		"too many":                  {100, after(1, 2, 3, 4), nil, "decision: remind_after: LIMIT"},

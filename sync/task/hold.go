@@ -28,10 +28,10 @@ func decideHold(s State, c Command, now time.Time) []Event {
 		}
 	case Review:
 		review := Hold{Kind: HoldReview, By: c.By, Reason: c.Reason, Since: now}
-		switch kind {
-		case HoldNone:
+		switch {
+		case kind == HoldNone:
 			return []Event{Held{Hold: review}}
-		case HoldPause:
+		case kind == HoldPause:
 			return []Event{Held{Hold: review, Below: s.Hold}}
 		}
 	case Clear:

@@ -99,7 +99,7 @@ func pausedBelow(s *task.State) {
 func held4(byHold string) [4]string {
 	in := func(p task.Phase) string {
 		var cells []string
-		for _, c := range strings.Fields(byHold) {
+		for c := range strings.FieldsSeq(byHold) {
 			if c != "-" {
 				c = p.String() + "+" + c
 			}

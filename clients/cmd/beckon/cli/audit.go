@@ -138,7 +138,7 @@ func (c auditVerifyCommand) Run(s *session) error {
 		if err != nil {
 			return exit{exitUsage, err.Error()}
 		}
-		defer f.Close()
+		defer func() { _ = f.Close() }() // it was only read
 		in = f
 	}
 	chain, err := proof.ReadChain(in)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,7 +40,7 @@ func TestPrintEffect(t *testing.T) {
 	if strings.Contains(string(out), "the agent says") {
 		t.Error("the server's question is shown as the agent's")
 	}
-	if strings.ContainsAny(string(out), "\x1b\x07") {
+	if bytes.ContainsAny(out, "\x1b\x07") {
 		t.Errorf("control characters reach the screen:\n%q", out)
 	}
 }
