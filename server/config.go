@@ -23,6 +23,8 @@ type Config struct {
 	Terminal io.Writer
 	// Engine replaces the database in the data folder; Run closes it.
 	Engine store.Engine
+	// Blobs replaces the folder of the artifacts.
+	Blobs store.Blobs
 	// Limits replaces the named set.
 	Limits *policy.Limits
 	// Clock replaces the wall clock of store and verbs.

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+
+	"github.com/beckon-dev/beckon/server/rpc"
 )
 
 // guard is what holds for every request of the port: only names of this server
@@ -24,6 +26,13 @@ func guard(next http.Handler, publicURL string) http.Handler {
 		h.Set("Cache-Control", "no-store")
 		h.Set("X-Content-Type-Options", "nosniff")
 		next.ServeHTTP(w, r)
+	})
+}
+
+// limitBody cuts off bodies that are larger than any call's.
+func limitBody(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.MaxBytesHandler(next, rpc.BodyLimit(r)).ServeHTTP(w, r)
 	})
 }
 

@@ -36,6 +36,7 @@ const (
 type Server struct {
 	cfg   Config
 	store *store.Store
+	blobs store.Blobs
 	app   *app.App
 	rpc   *connect.Server
 	lanes *lanes
@@ -95,12 +96,15 @@ func (s *Server) open(ctx context.Context) error {
 	if s.store, err = openStore(ctx, s.cfg, keys); err != nil {
 		return dataError(s.cfg.Data, err)
 	}
+	if s.blobs, err = openBlobs(s.cfg); err != nil {
+		return dataError(s.cfg.Data, err)
+	}
 	issuer, err := newIssuer(s.cfg, s.store, keys)
 	if err != nil {
 		return err
 	}
 	s.app = app.New(app.Config{
-		Store: s.store, Keys: keys, Tokens: auth.NewGrants(issuer), Limits: *s.cfg.Limits,
+		Store: s.store, Blobs: s.blobs, Keys: keys, Tokens: auth.NewGrants(issuer), Limits: *s.cfg.Limits,
 		Apps: pushApps(s.cfg.Config), Clock: s.cfg.Clock, WakePush: s.lanes.wake,
 		PushPaused: s.lanes.paused,
 	})
@@ -135,7 +139,7 @@ func (s *Server) listen(ctx context.Context, mux http.Handler) error {
 	s.url = urlOf(s.cfg.Config, s.port.Addr())
 	var base context.Context
 	base, s.stop = context.WithCancelCause(context.WithoutCancel(ctx))
-	s.http = NewHTTP(base, s.cfg.TLS(), http.MaxBytesHandler(guard(mux, s.url), rpc.BodyBytes))
+	s.http = NewHTTP(base, s.cfg.TLS(), limitBody(guard(mux, s.url)))
 	if s.cfg.TLS() {
 		s.http.TLSConfig.Certificates = s.certificates
 		s.port = shakeHands(s.port, s.http.TLSConfig)
@@ -197,6 +201,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	running.Go(func() { maintenance.Due(loops, s.app, s.app.Hub(), app.TopicDue, s.log) })
 	running.Go(func() { maintenance.Forget(loops, s.app, s.log) })
 	running.Go(func() { maintenance.Sweep(loops, s.app, s.log, s.counted.foundStuck) })
+	running.Go(func() { maintenance.Artifacts(loops, s.app, s.log) })
 	for _, w := range s.lanes.workers {
 		running.Go(func() { w.Run(loops) })
 	}

@@ -14,12 +14,15 @@ import (
 	"github.com/beckon-dev/beckon/server/credential"
 	"github.com/beckon-dev/beckon/server/store"
 	"github.com/beckon-dev/beckon/server/store/boltstore"
+	"github.com/beckon-dev/beckon/server/store/filestore"
 )
 
 const (
 	// masterFile lies beside the database and in no backup of it.
 	masterFile = "master.key"
-	folderMode = 0o700
+	// artifactFolder holds the bytes of artifacts; their rows are in the database.
+	artifactFolder = "artifacts"
+	folderMode     = 0o700
 	// keyVersion is of the derived keys; a rotation will raise it.
 	keyVersion = 1
 )
@@ -38,6 +41,14 @@ func openStore(ctx context.Context, cfg Config, keys credential.Keys) (*store.St
 		return nil, errors.Join(err, engine.Close())
 	}
 	return st, nil
+}
+
+// openBlobs opens the folder of the artifacts beside the database.
+func openBlobs(cfg Config) (store.Blobs, error) {
+	if cfg.Blobs != nil {
+		return cfg.Blobs, nil
+	}
+	return filestore.Open(filepath.Join(cfg.Data, artifactFolder), filestore.Options{})
 }
 
 // ErrNoMaster: there is a database but not its key. A new key would make a

@@ -176,6 +176,7 @@ type api struct {
 	beckonv1connect.AccountServiceClient
 	beckonv1connect.AddressServiceClient
 	beckonv1connect.AgentServiceClient
+	beckonv1connect.ArtifactServiceClient
 	beckonv1connect.InstallationServiceClient
 	beckonv1connect.PairingServiceClient
 	beckonv1connect.TokenServiceClient
@@ -196,6 +197,7 @@ func as(tr connect.Transport, token string) api {
 		beckonv1connect.NewThreadServiceClient(c), beckonv1connect.NewItemServiceClient(c),
 		beckonv1connect.NewSyncServiceClient(c), beckonv1connect.NewAccountServiceClient(c),
 		beckonv1connect.NewAddressServiceClient(c), beckonv1connect.NewAgentServiceClient(c),
+		beckonv1connect.NewArtifactServiceClient(c),
 		beckonv1connect.NewInstallationServiceClient(c), beckonv1connect.NewPairingServiceClient(c),
 		beckonv1connect.NewTokenServiceClient(c),
 	}

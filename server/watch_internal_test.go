@@ -99,7 +99,9 @@ type bubbled struct {
 	agent policy.Principal
 	work  app.Held
 	sync  beckonv1connect.SyncServiceClient
-	port  *pipes
+	// client calls with a credential.
+	client func(token string) *connect.Client
+	port   *pipes
 	// at is where everything since the beginning is changes.
 	at []*v1.At
 }
@@ -122,16 +124,18 @@ func newBubbled(t *testing.T, choose func(*http.Protocols)) *bubbled {
 	protocols := new(http.Protocols)
 	choose(protocols)
 	tr := &http.Transport{Protocols: protocols, DialContext: port.dial}
-	client := connect.NewClient(connecthttp.NewTransport(&http.Client{Transport: tr}, "http://127.0.0.1:8420"),
-		func(next connect.ClientFunc) connect.ClientFunc {
-			return func(ctx context.Context, spec connect.Spec) (connect.ClientStream, error) {
-				if info, ok := connect.CallInfoForClientContext(ctx); ok {
-					info.RequestHeader().Set("Authorization", "Bearer "+b.phone.Tokens.Access.Reveal())
+	b.client = func(token string) *connect.Client {
+		return connect.NewClient(connecthttp.NewTransport(&http.Client{Transport: tr}, "http://127.0.0.1:8420"),
+			func(next connect.ClientFunc) connect.ClientFunc {
+				return func(ctx context.Context, spec connect.Spec) (connect.ClientStream, error) {
+					if info, ok := connect.CallInfoForClientContext(ctx); ok {
+						info.RequestHeader().Set("Authorization", "Bearer "+token)
+					}
+					return next(ctx, spec)
 				}
-				return next(ctx, spec)
-			}
-		})
-	b.sync = beckonv1connect.NewSyncServiceClient(client)
+			})
+	}
+	b.sync = beckonv1connect.NewSyncServiceClient(b.client(b.phone.Tokens.Access.Reveal()))
 	t.Cleanup(func() {
 		stop()
 		tr.CloseIdleConnections()

@@ -91,6 +91,7 @@ func serverRows() []Row {
 		{Folder: "server/store/internal/**", Imports: []string{"server/store", "server/store/internal/**"}, Why: "what the back ends share"},
 		{Folder: "server/store/memstore", Imports: backEnd, Why: "a back end moves bytes"},
 		{Folder: "server/store/boltstore", Imports: backEnd, Why: "a back end moves bytes"},
+		{Folder: "server/store/filestore", Imports: backEnd, Why: "a back end moves bytes"},
 		{Folder: "server/store/pgstore/**", Imports: with(backEnd, "server/store/pgstore/**"), Why: "a back end moves bytes"},
 
 		{Folder: "server/app", Imports: with(everySync, "push", "push/plan", "push/outbox", "push/worker", "server/policy", "server/credential", "server/store", "server/failpoint"),
@@ -104,7 +105,7 @@ func serverRows() []Row {
 		{Folder: "server/maintenance", Imports: with(edge, "push/worker"), Why: "timed loops that call verbs"},
 
 		{Folder: "server", Imports: with(everySync, "push", "push/plan", "push/outbox", "push/worker", "push/provider/**",
-			"server/*", "server/store/boltstore", "server/store/pgstore/**", "clients/bridge/**", "clients/web"),
+			"server/*", "server/store/boltstore", "server/store/filestore", "server/store/pgstore/**", "clients/bridge/**", "clients/web"),
 			Tests: []string{"clients/go/**", "proto/gen/beckon/v1/**"},
 			Why:   "all wiring and nothing else"},
 		{Folder: "server/cmd/**", Imports: []string{"server", "server/config", "server/admin", "server/failpoint", "server/cmd/**"}, Why: "main only"},

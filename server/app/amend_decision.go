@@ -11,7 +11,7 @@ import (
 // AmendDecision adds words or evidence to an open question. Whoever saw the card
 // before has to look again, and is called to. An amendment that changes nothing
 // is one that was made already. By the asking agent, with or without the lease.
-// Errors: ErrClosed, *decision.InvalidError, ErrScope, ErrKillSwitch,
+// Errors: ErrClosed, ErrUnknownArtifact, *decision.InvalidError, ErrScope, ErrKillSwitch,
 // store.ErrNotFound.
 func (a *App) AmendDecision(ctx context.Context, p policy.Principal, id string, more decision.Amendment) (decision.State, error) {
 	account, err := accountOf(store.KindDecision, id)
@@ -38,6 +38,11 @@ func (a *App) AmendDecision(ctx context.Context, p policy.Principal, id string, 
 		card, changed, err := d.AmendedBy(more)
 		if err != nil || !changed {
 			return err
+		}
+		for _, evidence := range more.Evidence {
+			if err := hasEvidence(tx.Read, d.Task, evidence); err != nil {
+				return err
+			}
 		}
 		events, _, err := decision.Decide(d, decision.Amend{Card: card}, tx.Now())
 		if err != nil {

@@ -27,6 +27,9 @@ func TestAmendDecision_EarlierScreensAreStale(t *testing.T) {
 	d := h.request(held)
 	first := h.deliver()[h.phone.Installation]
 	more := decision.Amendment{Reason: "I have looked again.", Evidence: map[string][]decision.Evidence{"it": {diffOf("+ one line")}}}
+	_, err := h.app.AmendDecision(t.Context(), h.agent, d.ID, more)
+	sameNamed(t, "before its bytes are there", err, app.ErrUnknownArtifact)
+	h.put(held, "+ one line")
 	w := h.watch(s.Thread)
 	got, err := h.app.AmendDecision(t.Context(), h.agent, d.ID, more)
 	check(t, err)
@@ -67,6 +70,8 @@ func TestEvidence_NeedsView(t *testing.T) {
 	h := newHarness(t)
 	_, held := h.startTask("one")
 	must, may := diffOf("+ a"), diffOf("+ b")
+	h.put(held, "+ a")
+	h.put(held, "+ b")
 	may.MustView = false
 	with := func(i int) decision.State {
 		return h.request(held, func(c *app.RequestDecision) {

@@ -60,7 +60,9 @@ type PushApp struct {
 
 // Config is what the verbs stand on.
 type Config struct {
-	Store  *store.Store
+	Store *store.Store
+	// Blobs keep the bytes of artifacts.
+	Blobs  store.Blobs
 	Keys   credential.Keys
 	Tokens Tokens
 	Limits policy.Limits
@@ -80,6 +82,8 @@ type Config struct {
 // goroutine.
 type App struct {
 	store    *store.Store
+	blobs    store.Blobs
+	locks    *artifactLocks
 	keys     credential.Keys
 	tokens   Tokens
 	limits   policy.Limits
@@ -120,7 +124,7 @@ func New(cfg Config) *App {
 		apps[a.ID] = a
 	}
 	return &App{
-		store: cfg.Store, keys: cfg.Keys, tokens: cfg.Tokens, limits: cfg.Limits, apps: apps,
+		store: cfg.Store, blobs: cfg.Blobs, locks: newArtifactLocks(), keys: cfg.Keys, tokens: cfg.Tokens, limits: cfg.Limits, apps: apps,
 		clock: cfg.Clock, random: cfg.Random, wakePush: cfg.WakePush, pushPaused: cfg.PushPaused,
 		stamps: changelog.NewCodec(cfg.Keys.Stamp.Reveal()),
 		hub:    feed.NewHub(), queue: feed.NewQueue(), attempts: newAttempts(), workers: newWorkers(), screens: newScreens(),

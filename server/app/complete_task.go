@@ -19,12 +19,17 @@ type CompleteTask struct {
 // CompleteTask freezes the result and ends the task, or, where a person has to
 // accept it first, offers it. A repeat under the same
 // lease with the same result is answered alike. Errors: task.ErrLeaseLost,
-// store.ErrNotFound.
+// ErrUnknownArtifact, store.ErrNotFound.
 func (a *App) CompleteTask(ctx context.Context, p policy.Principal, c CompleteTask) (task.State, error) {
 	var ended task.State
 	err := a.workStopped(ctx, p, c.Held, func(tx *store.Tx, s task.State, lease string) error {
 		if s.Phase == task.Running && s.Lease.ID == lease {
 			if err := a.acknowledge(tx, s, c.Ack); err != nil {
+				return err
+			}
+		}
+		if c.Result != nil {
+			if err := hasArtifacts(tx.Read, s.ID, c.Result.Artifacts); err != nil {
 				return err
 			}
 		}

@@ -48,6 +48,11 @@ var (
 	ErrNeedsGrant = errors.New("app: action needs a grant")
 	// ErrTaskEnded: the task has ended.
 	ErrTaskEnded = errors.New("app: task has ended")
+	// ErrUnknownArtifact: the task does not have this artifact, or its bytes
+	// have to be sent.
+	ErrUnknownArtifact = errors.New("app: unknown artifact")
+	// ErrArtifactDamaged: the bytes on the medium are not those that were stored.
+	ErrArtifactDamaged = errors.New("app: bytes of an artifact are damaged")
 	// ErrNoAccount: the agent is linked to none or to several accounts and has
 	// to say which.
 	ErrNoAccount = errors.New("app: account not named")

@@ -109,7 +109,7 @@ func newEmptyHarness(t *testing.T, options ...harnessOption) *harness {
 	check(t, err)
 	keys, err := credential.DeriveKeys(master, 1)
 	check(t, err)
-	cfg := app.Config{Store: st, Keys: keys, Tokens: fakeTokens{}, Limits: policy.DefaultLimits(), Clock: c.Now}
+	cfg := app.Config{Store: st, Blobs: memstore.NewBlobs(c.Now), Keys: keys, Tokens: fakeTokens{}, Limits: policy.DefaultLimits(), Clock: c.Now}
 	for _, o := range options {
 		o(&cfg)
 	}

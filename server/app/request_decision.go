@@ -39,7 +39,7 @@ type RequestDecision struct {
 // question give the same decision, also after it was closed, and an identical
 // open question of the task is joined under another name. Errors:
 // *decision.InvalidError, *proof.InputError, ErrKeyReused, ErrDeniedBefore,
-// ErrCeiling, ErrScope, ErrTaskEnded, ErrKillSwitch, *QuotaError, task.ErrLeaseLost,
+// ErrCeiling, ErrScope, ErrTaskEnded, ErrKillSwitch, ErrUnknownArtifact, *QuotaError, task.ErrLeaseLost,
 // store.ErrNotFound.
 func (a *App) RequestDecision(ctx context.Context, p policy.Principal, c RequestDecision) (decision.State, error) {
 	account, err := accountOf(store.KindTask, c.Task)
@@ -151,6 +151,11 @@ func (a *App) requestDecision(tx *store.Tx, p policy.Principal, c RequestDecisio
 	}
 	if d.Class > link.Ceiling {
 		return d, ErrCeiling
+	}
+	for _, it := range d.Items {
+		if err := hasEvidence(tx.Read, s.ID, it.Evidence); err != nil {
+			return d, err
+		}
 	}
 	if err := deniedBefore(tx.Read, s.ID, d); err != nil {
 		return d, err

@@ -15,6 +15,14 @@ type Limits struct {
 	Installations        int
 	AddressesPerDevice   int
 	PairingOffers        int
+	// ArtifactBytes is what all artifacts of an account may take, ArtifactSize
+	// one of them; both in bytes.
+	ArtifactBytes, ArtifactSize int64
+	ArtifactsPerTask            int
+
+	// ArtifactGrace is how long bytes that nobody has are kept: longer than any
+	// upload takes.
+	ArtifactGrace time.Duration
 
 	// KeysPerAgent may be active at a time.
 	KeysPerAgent int
@@ -80,6 +88,7 @@ func DefaultLimits() Limits {
 		OpenTasks: 1000, OpenDecisions: 200, OpenDecisionsPerTask: 20, TimersPerTask: 100, OpenEffectsPerTask: 100,
 		Agents: 100, Installations: 20, AddressesPerDevice: 4, PairingOffers: 3, KeysPerAgent: 2,
 		NoWorkerShow: 2 * time.Minute, NoWorkerAsk: time.Hour, NoWorkerAgain: 24 * time.Hour, SilenceDefault: 30 * time.Minute,
+		ArtifactBytes: 1 << 30, ArtifactSize: 32 << 20, ArtifactsPerTask: 200, ArtifactGrace: 24 * time.Hour,
 		LeaseDefault: 30 * time.Second, LeaseMin: time.Second, LeaseMax: 300 * time.Second,
 		MaxAttemptsDefault: 5,
 		ClaimLife:          30 * time.Minute, OfferLife: 2 * time.Minute, UnlockOfferLife: 2 * time.Minute,

@@ -38,6 +38,11 @@ func Table() map[string]Row {
 		v + "AgentService/RevokeKey":     {Kinds: full},
 		v + "AgentService/MintTaskToken": {Kinds: agents},
 
+		v + "ArtifactService/PutArtifact":      {Kinds: workers},
+		v + "ArtifactService/UploadArtifact":   {Kinds: workers},
+		v + "ArtifactService/DownloadArtifact": {Kinds: readers},
+		v + "ArtifactService/GetArtifact":      {Kinds: readers},
+
 		v + "AuditService/ListAudit": {Kinds: people},
 
 		v + "DecisionService/RequestDecision":     {Kinds: workers},

@@ -167,7 +167,8 @@ func (w *world) call(tr connect.Transport, spec connect.Spec, token string, requ
 	return info.GetReason()
 }
 
-// firstFrame opens a stream and gives what comes after its Hello.
+// firstFrame opens a stream and gives what it begins with, or, where that is a
+// Hello, what comes after.
 func (w *world) firstFrame(c *connect.Client, spec connect.Spec, request, frame proto.Message) (proto.Message, error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	defer cancel()
@@ -184,8 +185,13 @@ func (w *world) firstFrame(c *connect.Client, spec connect.Spec, request, frame 
 	if err := stream.Receive(frame); err != nil {
 		return nil, err
 	}
-	if hello, ok := frame.(*v1.WatchResponse); !ok || hello.GetHello() == nil {
-		w.t.Errorf("%s begins with %v", spec.Procedure, frame)
+	switch first := frame.(type) {
+	case *v1.UploadArtifactResponse, *v1.DownloadArtifactResponse:
+		return frame, nil // what comes after it is the artifact's
+	case *v1.WatchResponse:
+		if first.GetHello() == nil {
+			w.t.Errorf("%s begins with %v", spec.Procedure, frame)
+		}
 	}
 	next := frame.ProtoReflect().New().Interface()
 	return next, stream.Receive(next)
@@ -245,7 +251,7 @@ func TestAuthorisationOverHTTP(t *testing.T) {
 	for _, spec := range server.specs() {
 		switch strings.TrimPrefix(spec.Procedure, "/beckon.v1.") {
 		case "TaskService/GetTask", "TaskService/Heartbeat", "TaskService/StopTask", "DecisionService/AnswerDecision",
-			"AgentService/IssueKey", "AgentService/MintTaskToken", "SyncService/Pull", "SyncService/Watch", "PairingService/RedeemPairing":
+			"AgentService/IssueKey", "AgentService/MintTaskToken", "ArtifactService/UploadArtifact", "ArtifactService/DownloadArtifact", "SyncService/Pull", "SyncService/Watch", "PairingService/RedeemPairing":
 		default:
 			continue
 		}

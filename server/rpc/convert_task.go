@@ -80,14 +80,20 @@ func resultOut(r *task.Result) *v1.TaskResult {
 	if r == nil {
 		return nil
 	}
-	return &v1.TaskResult{Summary: r.Summary, Body: r.Body, DataJson: r.DataJSON, ExitStatus: r.ExitStatus}
+	return &v1.TaskResult{
+		Summary: r.Summary, Body: r.Body, DataJson: r.DataJSON, ExitStatus: r.ExitStatus,
+		Artifacts: mapAll(r.Artifacts, func(sum [32]byte) []byte { return sum[:] }),
+	}
 }
 
 func resultIn(r *v1.TaskResult) *task.Result {
 	if r == nil {
 		return nil
 	}
-	return &task.Result{Summary: r.GetSummary(), Body: r.GetBody(), DataJSON: r.GetDataJson(), ExitStatus: r.ExitStatus}
+	return &task.Result{
+		Summary: r.GetSummary(), Body: r.GetBody(), DataJSON: r.GetDataJson(), ExitStatus: r.ExitStatus,
+		Artifacts: mapAll(r.GetArtifacts(), func(b []byte) [32]byte { return sumIn(b) }),
+	}
 }
 
 func failureOut(f *task.Failure) *v1.TaskFailure {

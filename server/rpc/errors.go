@@ -98,6 +98,7 @@ func table() []row {
 		{is: app.ErrClosed, code: precondition, reason: "CLOSED", text: "the question does not wait for an answer any more"},
 		{is: app.ErrTaskEnded, code: precondition, reason: "TASK_ENDED", text: "the task has ended"},
 
+		{is: app.ErrUnknownArtifact, code: precondition, reason: "UNKNOWN_ARTIFACT", text: "the task does not have this artifact: upload it first"},
 		{is: app.ErrHeld, code: precondition, reason: "HELD", text: "the task is held, so nothing new is done"},
 		{is: app.ErrNeedsGrant, code: precondition, reason: "NEEDS_GRANT", text: "no rule allows this action: ask the person"},
 		{is: decision.ErrNoGrant, code: connect.CodeNotFound, reason: "NOT_FOUND", text: textNotFound},
@@ -114,6 +115,7 @@ func table() []row {
 		{is: store.ErrDiskFull, code: exhausted, reason: "DISK_FULL", text: "the server's disk is full; nothing was changed"},
 		{is: app.ErrLeaving, code: connect.CodeUnavailable, reason: "UNAVAILABLE", text: "the server is going away"},
 		{is: errStalled, code: connect.CodeDeadlineExceeded, reason: "STALLED", text: "the stream was not read"},
+		{is: errSlow, code: connect.CodeDeadlineExceeded, reason: "STALLED", text: "the stream was not written in its time"},
 		{is: store.ErrClosed, code: connect.CodeUnavailable, reason: "UNAVAILABLE", text: "the server is going away"},
 
 		{is: context.Canceled, code: connect.CodeCanceled, reason: reasonCanceled, text: "the caller went away"},

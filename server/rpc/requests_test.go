@@ -2,6 +2,7 @@ package rpc_test
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"maps"
 	"time"
 
@@ -46,7 +47,7 @@ type request struct {
 func requests() map[string]request {
 	const v = "/beckon.v1."
 	all := map[string]request{}
-	for _, group := range []map[string]request{taskRequests(v), decisionRequests(v), effectRequests(v), peopleRequests(v), readRequests(v)} {
+	for _, group := range []map[string]request{taskRequests(v), decisionRequests(v), effectRequests(v), peopleRequests(v), readRequests(v), artifactRequests(v)} {
 		maps.Copy(all, group)
 	}
 	return all
@@ -118,6 +119,32 @@ func taskRequests(v string) map[string]request {
 		}),
 		v + "AgentService/MintTaskToken": named(func(_ *world, _ device, s side) proto.Message {
 			return &v1.MintTaskTokenRequest{TaskId: s.agent.task, LeaseId: s.agent.lease}
+		}),
+	}
+}
+
+// artifactText is what every worker's task has.
+const artifactText = "evidence"
+
+func artifactRequests(v string) map[string]request {
+	write := func(s side, text string) *v1.ArtifactWrite {
+		sum := sha256.Sum256([]byte(text))
+		return &v1.ArtifactWrite{TaskId: s.agent.task, LeaseId: s.agent.lease, Sha256: sum[:], Size: uint64(len(text))}
+	}
+	sum := sha256.Sum256([]byte(artifactText))
+	return map[string]request{
+		v + "ArtifactService/PutArtifact": named(func(_ *world, _ device, s side) proto.Message {
+			return &v1.PutArtifactRequest{Artifact: write(s, "small"), Data: []byte("small")}
+		}),
+		// An empty one has no chunk after the first message.
+		v + "ArtifactService/UploadArtifact": named(func(_ *world, _ device, s side) proto.Message {
+			return &v1.UploadArtifactRequest{Part: &v1.UploadArtifactRequest_Artifact{Artifact: write(s, "")}}
+		}),
+		v + "ArtifactService/DownloadArtifact": named(func(_ *world, _ device, s side) proto.Message {
+			return &v1.DownloadArtifactRequest{Sha256: sum[:], TaskId: s.agent.task}
+		}),
+		v + "ArtifactService/GetArtifact": named(func(_ *world, _ device, s side) proto.Message {
+			return &v1.GetArtifactRequest{Sha256: sum[:], TaskId: s.agent.task}
 		}),
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/http"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -126,6 +127,7 @@ func register(srv *connect.Server, a *app.App) {
 	beckonv1connect.RegisterAddressServiceHandler(srv, addressService{a})
 	beckonv1connect.RegisterAgentServiceHandler(srv, agentService{a})
 	beckonv1connect.RegisterAuditServiceHandler(srv, auditService{a})
+	beckonv1connect.RegisterArtifactServiceHandler(srv, artifactService{a})
 	beckonv1connect.RegisterDeliveryServiceHandler(srv, deliveryService{a})
 	beckonv1connect.RegisterTimerServiceHandler(srv, timerService{a})
 	beckonv1connect.RegisterInstallationServiceHandler(srv, installationService{a})
@@ -155,9 +157,26 @@ const (
 	messageBytes    = 256 << 10
 	decisionBytes   = 512 << 10
 	checkpointBytes = 1<<20 + 64<<10
-	// BodyBytes is the largest body of all, for the HTTP server around.
+	// artifactBytes is for 256 KiB of data, which JSON makes a third longer, and
+	// what is said of them.
+	artifactBytes = 384 << 10
+	// chunkBytes is for a chunk of 64 KiB, likewise.
+	chunkBytes = 96 << 10
+	// BodyBytes is the largest body of all but uploads, for the HTTP server
+	// around; see BodyLimit.
 	BodyBytes = 4 << 20
+	// uploadBytes is for 64 MiB in chunks, in JSON, with room for framing. Chunks
+	// of a few bytes do not get that far.
+	uploadBytes = 96 << 20
 )
+
+// BodyLimit is how large the body of a request may be.
+func BodyLimit(r *http.Request) int64 {
+	if r.URL.Path == beckonv1connect.ArtifactServiceUploadArtifactProcedure {
+		return uploadBytes
+	}
+	return BodyBytes
+}
 
 // readLimit is how large a request of a procedure may be.
 func readLimit(procedure string) int {
@@ -168,6 +187,10 @@ func readLimit(procedure string) int {
 		return checkpointBytes
 	case beckonv1connect.ItemServiceAppendItemsProcedure:
 		return BodyBytes
+	case beckonv1connect.ArtifactServicePutArtifactProcedure:
+		return artifactBytes
+	case beckonv1connect.ArtifactServiceUploadArtifactProcedure:
+		return chunkBytes
 	default:
 		return messageBytes
 	}

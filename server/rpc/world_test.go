@@ -106,7 +106,7 @@ func (w *world) wire() {
 	})
 	check(w.t, err)
 	w.store = st
-	w.app = app.New(app.Config{Store: st, Keys: keys, Tokens: auth.NewGrants(issuer), Limits: w.limits})
+	w.app = app.New(app.Config{Store: st, Blobs: memstore.NewBlobs(time.Now), Keys: keys, Tokens: auth.NewGrants(issuer), Limits: w.limits})
 	w.auth = auth.NewAuthenticator(issuer, w.app)
 	w.srv, err = rpc.NewServer(w.config())
 	check(w.t, err)
@@ -222,6 +222,10 @@ func (w *world) newWorker(s side, name string) worker {
 	})
 	check(w.t, err)
 	a.effect = begun.Effect.ID
+	_, err = w.app.PutArtifact(ctx, p, app.PutArtifact{
+		Held: app.Held{Task: a.task, Lease: a.lease}, Sum: sha256.Sum256([]byte(artifactText)), Size: uint64(len(artifactText)),
+	}, strings.NewReader(artifactText))
+	check(w.t, err)
 	minted, err := w.app.MintTaskToken(ctx, p, app.Held{Task: a.task, Lease: a.lease})
 	check(w.t, err)
 	a.taskToken = minted.Token.Reveal()

@@ -69,14 +69,14 @@ func unpackAccount(m *storagev1.Account, _ *reading) AccountRow {
 func packHead(h head) *storagev1.Head {
 	return &storagev1.Head{
 		LastCommit: micros(h.LastCommit), Counters: packCounters(h.Counters), LiveTasks: int64(h.LiveTasks),
-		AuditSeq: h.AuditSeq, AuditHash: h.AuditHash,
+		AuditSeq: h.AuditSeq, AuditHash: h.AuditHash, ArtifactBytes: h.ArtifactBytes,
 	}
 }
 
 func unpackHead(m *storagev1.Head, r *reading) head {
 	return head{
 		LastCommit: moment(m.GetLastCommit()), Counters: unpackCounters(m.GetCounters(), r), LiveTasks: int(m.GetLiveTasks()),
-		AuditSeq: m.GetAuditSeq(), AuditHash: m.GetAuditHash(),
+		AuditSeq: m.GetAuditSeq(), AuditHash: m.GetAuditHash(), ArtifactBytes: m.GetArtifactBytes(),
 	}
 }
 

@@ -36,7 +36,10 @@ func packTask(s task.State) *storagev1.Task {
 		m.Below = packHold(s.Below)
 	}
 	if r := s.Result; r != nil {
-		m.Result = &storagev1.Result{Summary: r.Summary, Body: r.Body, DataJson: r.DataJSON, ExitStatus: r.ExitStatus}
+		m.Result = &storagev1.Result{
+			Summary: r.Summary, Body: r.Body, DataJson: r.DataJSON, ExitStatus: r.ExitStatus,
+			Artifacts: each(r.Artifacts, func(sum [32]byte) []byte { return sum[:] }),
+		}
 	}
 	if f := s.Failure; f != nil {
 		m.Failure = &storagev1.Failure{Code: f.Code, Text: f.Text, Retriable: f.Retriable, ExitStatus: f.ExitStatus}
@@ -68,7 +71,10 @@ func unpackTask(m *storagev1.Task, r *reading) task.State {
 		s.NoWorker = task.NoWorker{Since: moment(m.GetSince()), For: m.GetWanted(), AskTime: moment(m.GetAskTime()), Card: m.GetCard()}
 	}
 	if m := m.GetResult(); m != nil {
-		s.Result = &task.Result{Summary: m.GetSummary(), Body: m.GetBody(), DataJSON: m.GetDataJson(), ExitStatus: m.ExitStatus}
+		s.Result = &task.Result{
+			Summary: m.GetSummary(), Body: m.GetBody(), DataJSON: m.GetDataJson(), ExitStatus: m.ExitStatus,
+			Artifacts: each(m.GetArtifacts(), func(b []byte) [32]byte { return bytes32[[32]byte](r, "result.artifacts", b) }),
+		}
 	}
 	if m := m.GetFailure(); m != nil {
 		s.Failure = &task.Failure{Code: m.GetCode(), Text: m.GetText(), Retriable: m.GetRetriable(), ExitStatus: m.ExitStatus}

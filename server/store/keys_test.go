@@ -90,6 +90,8 @@ func everything(tx *store.Tx, account string, now time.Time) error {
 		tx.PutAskedAs("tsk", "name", "dec"),
 		tx.PutDecision(decision.State{ID: "dec2", Task: "tsk", Thread: "thr", Status: decision.Resolved, Grants: []decision.Grant{{ID: "grt", State: decision.Consumed}}}),
 		tx.PutEffect(effect.State{ID: "eff", Task: "tsk", Thread: "thr", Key: "send", Status: effect.Begun, Generation: 1}),
+		tx.PutArtifact(3, store.ArtifactRef{Sum: store.Sum{1, 2, 3}, Task: "tsk", Name: "a.txt"}),
+		tx.PutArtifact(4, store.ArtifactRef{Sum: store.Sum{4, 5, 6}, Task: "tsk"}), tx.DropArtifact("tsk", store.Sum{4, 5, 6}),
 		tx.PutDenied("tsk", decision.Digest{1, 2, 3}),
 		tx.PutTimer(task.Timer{Task: "tsk", Key: "nap", At: now.Add(time.Hour)}),
 		tx.PutSignal("tsk", task.Signal{ID: 258}),

@@ -285,6 +285,8 @@ type head struct {
 	LiveTasks int
 	AuditSeq  uint64
 	AuditHash []byte
+	// ArtifactBytes is what the artifacts that have a row take.
+	ArtifactBytes uint64
 }
 
 // scopeRow is where a scope stands.

@@ -42,6 +42,8 @@ const (
 	tabOffers     rows[Offer, offerCodec]               = "offers"     // account, offer
 	tabRegistry   rows[Registered, ownerCodec]          = "registry"   // global: endpoint hash → owner
 	tabEffect     rows[effect.State, effectCodec]       = "effect"     // account, effect
+	tabArtifact   rows[Artifact, artifactCodec]         = "artifact"   // account, digest in hex
+	tabArtifactOf rows[ArtifactRef, artifactRefCodec]   = "artifactof" // account, task, digest in hex
 	tabPointReady rows[readyRow, readyCodec]            = "pointready" // global: agent, time, account, task
 )
 
@@ -74,6 +76,8 @@ const (
 	tabPointOut  Table = "pointout"  // global: lane, time, account, delivery
 	tabAbout     Table = "about"     // account, subject, delivery
 	tabRecent    Table = "recent"    // account, time, delivery
+	tabHolder    Table = "holder"    // account, digest in hex, task that has the artifact
+	tabLoose     Table = "loose"     // global: time, account, digest in hex of an artifact that no task has
 	tabUnread    Table = "unread"    // account, thread, task → notable position of an end that called
 )
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/beckon-dev/beckon/sync/off"
@@ -257,7 +258,7 @@ func sameResult(a, b *Result) bool {
 		return a == b
 	}
 	return a.Summary == b.Summary && a.Body == b.Body && bytes.Equal(a.DataJSON, b.DataJSON) &&
-		sameStatus(a.ExitStatus, b.ExitStatus)
+		sameStatus(a.ExitStatus, b.ExitStatus) && slices.Equal(a.Artifacts, b.Artifacts)
 }
 
 func sameFailure(a, b Failure) bool {

@@ -152,6 +152,8 @@ type Result struct {
 	Body       string
 	DataJSON   []byte
 	ExitStatus *int32
+	// Artifacts are digests of the files that belong to it, in order.
+	Artifacts [][32]byte
 }
 
 // Progress is the one line an agent keeps current.

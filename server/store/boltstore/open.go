@@ -7,10 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"syscall"
 	"time"
 
 	"go.etcd.io/bbolt"
+
+	"github.com/beckon-dev/beckon/server/store/internal/disk"
 )
 
 // FileName is the database inside the data folder.
@@ -98,7 +99,7 @@ func prepare(dir, path string, layout format) error {
 	if err := place(fresh.Name(), path); err != nil {
 		return err
 	}
-	return errors.Join(syncFolder(dir), syncFolder(filepath.Dir(dir)))
+	return errors.Join(disk.SyncFolder(dir), disk.SyncFolder(filepath.Dir(dir)))
 }
 
 func build(path string, layout format) error {
@@ -119,22 +120,8 @@ func place(fresh, path string) error {
 	if err == nil || errors.Is(err, fs.ErrExist) {
 		return nil
 	}
-	if isFull(err) {
+	if disk.IsFull(err) {
 		return err
 	}
 	return os.Rename(fresh, path)
-}
-
-// syncFolder makes the names in a folder survive a power loss. Some file
-// systems cannot sync a folder and need not.
-func syncFolder(dir string) error {
-	folder, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	err = folder.Sync()
-	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
-		err = nil
-	}
-	return errors.Join(err, folder.Close())
 }

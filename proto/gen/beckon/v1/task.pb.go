@@ -589,7 +589,10 @@ type TaskResult struct {
 	// The result for programs: one JSON value, at most 65,536 bytes.
 	DataJson []byte `protobuf:"bytes,3,opt,name=data_json,json=dataJson,proto3" json:"data_json,omitempty"`
 	// Exit status of a wrapped command; absent otherwise.
-	ExitStatus    *int32 `protobuf:"varint,4,opt,name=exit_status,json=exitStatus,proto3,oneof" json:"exit_status,omitempty"`
+	ExitStatus *int32 `protobuf:"varint,4,opt,name=exit_status,json=exitStatus,proto3,oneof" json:"exit_status,omitempty"`
+	// SHA-256 digests of the files of the result, at most 32, all of which the
+	// task has: UNKNOWN_ARTIFACT otherwise.
+	Artifacts     [][]byte `protobuf:"bytes,5,rep,name=artifacts,proto3" json:"artifacts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -650,6 +653,13 @@ func (x *TaskResult) GetExitStatus() int32 {
 		return *x.ExitStatus
 	}
 	return 0
+}
+
+func (x *TaskResult) GetArtifacts() [][]byte {
+	if x != nil {
+		return x.Artifacts
+	}
+	return nil
 }
 
 // Progress is the one line an agent keeps current while it works.
@@ -3220,7 +3230,7 @@ const file_beckon_v1_task_proto_rawDesc = "" +
 	"\tretriable\x18\x03 \x01(\bR\tretriable\x12$\n" +
 	"\vexit_status\x18\x04 \x01(\x05H\x00R\n" +
 	"exitStatus\x88\x01\x01B\x0e\n" +
-	"\f_exit_status\"\xaf\x01\n" +
+	"\f_exit_status\"\xdf\x01\n" +
 	"\n" +
 	"TaskResult\x12$\n" +
 	"\asummary\x18\x01 \x01(\tB\n" +
@@ -3228,7 +3238,9 @@ const file_beckon_v1_task_proto_rawDesc = "" +
 	"\x04body\x18\x02 \x01(\tB\t\xbaH\x06r\x04(\x80\x80\x01R\x04body\x12&\n" +
 	"\tdata_json\x18\x03 \x01(\fB\t\xbaH\x06z\x04\x18\x80\x80\x04R\bdataJson\x12$\n" +
 	"\vexit_status\x18\x04 \x01(\x05H\x00R\n" +
-	"exitStatus\x88\x01\x01B\x0e\n" +
+	"exitStatus\x88\x01\x01\x12.\n" +
+	"\tartifacts\x18\x05 \x03(\fB\x10\xbaH\r\x92\x01\n" +
+	"\x10 \x18\x01\"\x04z\x02h R\tartifactsB\x0e\n" +
 	"\f_exit_status\"\x8c\x01\n" +
 	"\bProgress\x12\x1c\n" +
 	"\x04text\x18\x01 \x01(\tB\b\xbaH\x05r\x03(\xf0\x01R\x04text\x12&\n" +

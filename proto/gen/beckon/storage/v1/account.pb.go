@@ -171,7 +171,9 @@ type Head struct {
 	// Number of the last audit entry.
 	AuditSeq uint64 `protobuf:"varint,4,opt,name=audit_seq,json=auditSeq,proto3" json:"audit_seq,omitempty"`
 	// Hash of the last audit entry.
-	AuditHash     []byte `protobuf:"bytes,5,opt,name=audit_hash,json=auditHash,proto3" json:"audit_hash,omitempty"`
+	AuditHash []byte `protobuf:"bytes,5,opt,name=audit_hash,json=auditHash,proto3" json:"audit_hash,omitempty"`
+	// Bytes of the artifacts that are kept.
+	ArtifactBytes uint64 `protobuf:"varint,6,opt,name=artifact_bytes,json=artifactBytes,proto3" json:"artifact_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -239,6 +241,13 @@ func (x *Head) GetAuditHash() []byte {
 		return x.AuditHash
 	}
 	return nil
+}
+
+func (x *Head) GetArtifactBytes() uint64 {
+	if x != nil {
+		return x.ArtifactBytes
+	}
+	return 0
 }
 
 // Scope is where a scope stands.
@@ -438,7 +447,7 @@ const file_beckon_storage_v1_account_proto_rawDesc = "" +
 	"\aclaimed\x18\x02 \x01(\bR\aclaimed\x12\x1f\n" +
 	"\vcreate_time\x18\x03 \x01(\x03R\n" +
 	"createTime\x12\x12\n" +
-	"\x04link\x18\x04 \x01(\tR\x04link\"\xbb\x01\n" +
+	"\x04link\x18\x04 \x01(\tR\x04link\"\xe2\x01\n" +
 	"\x04Head\x12\x1f\n" +
 	"\vlast_commit\x18\x01 \x01(\x03R\n" +
 	"lastCommit\x127\n" +
@@ -447,7 +456,8 @@ const file_beckon_storage_v1_account_proto_rawDesc = "" +
 	"live_tasks\x18\x03 \x01(\x03R\tliveTasks\x12\x1b\n" +
 	"\taudit_seq\x18\x04 \x01(\x04R\bauditSeq\x12\x1d\n" +
 	"\n" +
-	"audit_hash\x18\x05 \x01(\fR\tauditHash\"`\n" +
+	"audit_hash\x18\x05 \x01(\fR\tauditHash\x12%\n" +
+	"\x0eartifact_bytes\x18\x06 \x01(\x04R\rartifactBytes\"`\n" +
 	"\x05Scope\x12\x12\n" +
 	"\x04head\x18\x01 \x01(\x04R\x04head\x12\x14\n" +
 	"\x05floor\x18\x02 \x01(\x04R\x05floor\x12-\n" +

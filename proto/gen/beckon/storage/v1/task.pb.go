@@ -830,7 +830,9 @@ type Result struct {
 	// For programs, as the JSON that came in.
 	DataJson []byte `protobuf:"bytes,3,opt,name=data_json,json=dataJson,proto3" json:"data_json,omitempty"`
 	// Of a wrapped command; absent otherwise.
-	ExitStatus    *int32 `protobuf:"varint,4,opt,name=exit_status,json=exitStatus,proto3,oneof" json:"exit_status,omitempty"`
+	ExitStatus *int32 `protobuf:"varint,4,opt,name=exit_status,json=exitStatus,proto3,oneof" json:"exit_status,omitempty"`
+	// Digests of its files.
+	Artifacts     [][]byte `protobuf:"bytes,5,rep,name=artifacts,proto3" json:"artifacts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -891,6 +893,13 @@ func (x *Result) GetExitStatus() int32 {
 		return *x.ExitStatus
 	}
 	return 0
+}
+
+func (x *Result) GetArtifacts() [][]byte {
+	if x != nil {
+		return x.Artifacts
+	}
+	return nil
 }
 
 // Failure says why a task ended without a result.
@@ -1397,13 +1406,14 @@ const file_beckon_storage_v1_task_proto_rawDesc = "" +
 	"\apercent\x18\x02 \x01(\rH\x00R\apercent\x88\x01\x01\x12\x12\n" +
 	"\x04time\x18\x03 \x01(\x03R\x04timeB\n" +
 	"\n" +
-	"\b_percent\"\x89\x01\n" +
+	"\b_percent\"\xa7\x01\n" +
 	"\x06Result\x12\x18\n" +
 	"\asummary\x18\x01 \x01(\tR\asummary\x12\x12\n" +
 	"\x04body\x18\x02 \x01(\tR\x04body\x12\x1b\n" +
 	"\tdata_json\x18\x03 \x01(\fR\bdataJson\x12$\n" +
 	"\vexit_status\x18\x04 \x01(\x05H\x00R\n" +
-	"exitStatus\x88\x01\x01B\x0e\n" +
+	"exitStatus\x88\x01\x01\x12\x1c\n" +
+	"\tartifacts\x18\x05 \x03(\fR\tartifactsB\x0e\n" +
 	"\f_exit_status\"\x85\x01\n" +
 	"\aFailure\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x12\n" +
