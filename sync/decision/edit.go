@@ -75,14 +75,16 @@ func (s State) WasEdited() bool {
 // SameCard reports whether an open question can stand for a new one that asks
 // the same: nothing that binds the person or comes back to the agent differs,
 // and it does not need less of the person. The asked digest tells most of it,
-// but not the class, what edits have to satisfy, or how choices go together.
+// but not the class, what edits have to satisfy, or how choices go together. The
+// open one may have more to look at.
 func SameCard(open, asked State) bool {
 	if open.Asked != asked.Asked || open.Class < asked.Class || open.Join != asked.Join {
 		return false
 	}
 	for i, it := range open.Items {
 		other := asked.Items[i]
-		if !slices.Equal(it.Evidence, other.Evidence) || it.Min != other.Min || it.Max != other.Max || string(schemaOf(it)) != string(schemaOf(other)) {
+		added := func(e Evidence) bool { return !slices.Contains(it.Evidence, e) }
+		if slices.ContainsFunc(other.Evidence, added) || it.Min != other.Min || it.Max != other.Max || string(schemaOf(it)) != string(schemaOf(other)) {
 			return false
 		}
 	}

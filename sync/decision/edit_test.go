@@ -260,6 +260,7 @@ func TestSameCard(t *testing.T) {
 		"schema": func(s *decision.State) { s.Items[0].Action.ArgsSchema = []byte("{}") },
 		"min":    func(s *decision.State) { s.Items[1].Min = 1 },
 		"max":    func(s *decision.State) { s.Items[1].Max = 1 },
+		"more":   func(s *decision.State) { s.Items[1].Evidence = []decision.Evidence{{SHA256: one}} },
 	} {
 		other := editable(decision.PerItem)
 		change(&other)
@@ -267,6 +268,7 @@ func TestSameCard(t *testing.T) {
 			t.Errorf("%s: the same card", name)
 		}
 	}
+	base.Items[0].Evidence = []decision.Evidence{{SHA256: two}}
 	if !decision.SameCard(base, editable(decision.PerItem)) {
 		t.Error("not the same card as itself")
 	}

@@ -226,3 +226,25 @@ func TestObjectDigest(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A page to open is part of what is asked, as the last line of the question.
+func TestAskedDigest_URL(t *testing.T) {
+	t.Parallel()
+	asked := func(item proof.AskedItem) (proof.Digest, error) {
+		item.ItemID = "it"
+		return proof.AskedDigest("OPEN_URL", []proof.AskedItem{item})
+	}
+	got, err := asked(proof.AskedItem{Question: "Sign in", URL: "https://a.example/x"})
+	want, err2 := asked(proof.AskedItem{Question: "Sign in\nhttps://a.example/x"})
+	other, err3 := asked(proof.AskedItem{Question: "Sign in", URL: "https://a.example/y"})
+	if err := errors.Join(err, err2, err3); err != nil || got != want || got == other {
+		t.Errorf("%v, %v, %v, %v", got, want, other, err)
+	}
+	for name, item := range map[string]proof.AskedItem{
+		"EXCLUSIVE": {Action: want, URL: "https://a.example"}, "SYNTAX": {Question: "?", URL: "https://a.example\n/x"}, "MISSING": {URL: "https://a.example"},
+	} {
+		if _, err := asked(item); string(proof.ReasonOf(err)) != name {
+			t.Errorf("%v, want %s", err, name)
+		}
+	}
+}
