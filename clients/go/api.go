@@ -13,6 +13,7 @@ type API struct {
 	Audit         beckonv1connect.AuditServiceClient
 	Addresses     beckonv1connect.AddressServiceClient
 	Agents        beckonv1connect.AgentServiceClient
+	Artifacts     beckonv1connect.ArtifactServiceClient
 	Decisions     beckonv1connect.DecisionServiceClient
 	Deliveries    beckonv1connect.DeliveryServiceClient
 	Effects       beckonv1connect.EffectServiceClient
@@ -26,6 +27,7 @@ type API struct {
 	Tokens        beckonv1connect.TokenServiceClient
 
 	close func()
+	retry Retry
 }
 
 // Close gives idle connections back. Calls in flight go on.
@@ -39,6 +41,7 @@ func newAPI(transport connect.Transport, release func(), retry Retry, creds cred
 		Audit:         beckonv1connect.NewAuditServiceClient(c),
 		Addresses:     beckonv1connect.NewAddressServiceClient(c),
 		Agents:        beckonv1connect.NewAgentServiceClient(c),
+		Artifacts:     beckonv1connect.NewArtifactServiceClient(c),
 		Decisions:     beckonv1connect.NewDecisionServiceClient(c),
 		Deliveries:    beckonv1connect.NewDeliveryServiceClient(c),
 		Effects:       beckonv1connect.NewEffectServiceClient(c),
@@ -51,6 +54,7 @@ func newAPI(transport connect.Transport, release func(), retry Retry, creds cred
 		Timers:        beckonv1connect.NewTimerServiceClient(c),
 		Tokens:        beckonv1connect.NewTokenServiceClient(c),
 		close:         release,
+		retry:         retry.withDefaults(),
 	}
 }
 

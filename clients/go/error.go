@@ -21,6 +21,10 @@ const (
 	ReasonDeniedBefore = "DENIED_BEFORE"
 	// ReasonKillSwitch: the person has stopped every agent of the account.
 	ReasonKillSwitch = "KILL_SWITCH"
+	// ReasonUnknownArtifact: the task does not have the artifact.
+	ReasonUnknownArtifact = "UNKNOWN_ARTIFACT"
+	// ReasonQuota: there is as much of it as may be.
+	ReasonQuota = "QUOTA"
 	// ReasonTaskEnded: the task is over.
 	ReasonTaskEnded = "TASK_ENDED"
 	// ReasonKeyReused: the key names another request already.

@@ -29,9 +29,10 @@ type commandLine struct {
 	Profile string `env:"BECKON_PROFILE"                                          help:"Which of this machine's installations to be."                        placeholder:"NAME"`
 	JSON    bool   `help:"Print JSON; one object a line where there are several." name:"json"`
 
-	Run   runCommand   `cmd:"" group:"For programs" help:"Run a command as a task: its output is kept, its end calls the person, and Stop reaches it."`
-	Ask   askCommand   `cmd:"" group:"For programs" help:"Ask the person and wait for the answer. The exit status is 0 for yes, 1 for no."`
-	Agent agentCommand `cmd:"" group:"For programs" help:"Agents of the account."`
+	Run      runCommand      `cmd:"" group:"For programs" help:"Run a command as a task: its output is kept, its end calls the person, and Stop reaches it."`
+	Ask      askCommand      `cmd:"" group:"For programs" help:"Ask the person and wait for the answer. The exit status is 0 for yes, 1 for no."`
+	Agent    agentCommand    `cmd:"" group:"For programs" help:"Agents of the account."`
+	Artifact artifactCommand `cmd:"" group:"For programs" help:"Files of tasks: keep one, or download it."`
 
 	Claim      claimCommand      `cmd:"" group:"For people" help:"Become the first installation of a new server, by the link it printed."`
 	Pair       pairCommand       `cmd:"" group:"For people" help:"Let another device in, or with a code: join the account that showed it."`
