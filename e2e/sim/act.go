@@ -20,11 +20,11 @@ func (w *world) act() {
 		w.createTask()
 	case n < 12:
 		w.claimTask()
-	case n < 48:
+	case n < 50:
 		w.work()
-	case n < 63:
+	case n < 68:
 		w.person()
-	case n < 65:
+	case n < 70:
 		w.askAround()
 	case n < 83:
 		w.pushes()
@@ -93,16 +93,18 @@ func (w *world) claimOrCreate() {
 
 func (w *world) person() {
 	switch n := w.rand.IntN(100); {
-	case n < 50:
+	case n < 46:
 		w.answerDecision()
-	case n < 65:
+	case n < 60:
 		w.tap()
-	case n < 77:
+	case n < 71:
 		w.sendMessage()
-	case n < 89:
+	case n < 79:
 		w.markRead()
-	case n < 90:
+	case n < 80:
 		w.setKillSwitch()
+	case n < 93:
+		w.pauseOrResume()
 	default:
 		w.stopTask()
 	}
@@ -196,6 +198,8 @@ func (w *world) happen(d due) {
 		w.model.loseLease(w.model.taskOf(d.id))
 	case store.DueWait:
 		w.model.wake(w.model.taskOf(d.id))
+	case store.DueDeadline:
+		w.model.overdue(w.model.taskOf(d.id))
 	case store.DueDecision:
 		w.model.expire(w.model.decisionOf(d.id))
 	}

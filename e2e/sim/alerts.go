@@ -59,7 +59,7 @@ func cause(f fact) (push.Kind, bool) {
 	switch {
 	case f.kind == factAsked:
 		return push.DecisionRequired, true
-	case f.phase == task.Failed:
+	case f.phase == task.Failed, f.phase == task.Expired:
 		return push.ResultReady, true
 	case f.phase == task.Completed:
 		return push.ResultReady, f.result || !f.answered

@@ -101,8 +101,8 @@ func (w *world) checkTask(tx *store.Read, t *mTask) {
 	if s.Phase != t.phase {
 		w.failf(phaseRule(s.Phase, t.phase), "task %s is %s, want %s", t.id, s.Phase, t.phase)
 	}
-	if stop := s.Hold.Kind == task.HoldStop; stop != t.stop {
-		w.same("R7", "stop of "+t.id, stop, t.stop)
+	if s.Hold.Kind != t.heldAs() || s.Expiring != t.expiring {
+		w.failf(holdRule(s.Hold.Kind, t.heldAs()), "task %s is held by %s, expiring %v; want %s, %v", t.id, s.Hold.Kind, s.Expiring, t.heldAs(), t.expiring)
 	}
 	if s.Lease.ID != t.lease || !s.Lease.Until.Equal(t.heldUntil()) {
 		w.failf("R3", "lease of %s is %q until %s, want %q until %s", t.id, s.Lease.ID, s.Lease.Until, t.lease, t.heldUntil())
@@ -122,6 +122,14 @@ func (w *world) checkTask(tx *store.Read, t *mTask) {
 	w.checkEnd(s, t)
 }
 
+// holdRule names what a wrong hold breaks.
+func holdRule(got, want task.HoldKind) string {
+	if got == task.HoldStop || want == task.HoldStop {
+		return "R7"
+	}
+	return "R1"
+}
+
 // phaseRule names what a wrong phase breaks.
 func phaseRule(got, want task.Phase) string {
 	switch {
@@ -129,7 +137,7 @@ func phaseRule(got, want task.Phase) string {
 		return "R2"
 	case got == task.Failed || want == task.Failed:
 		return "R4"
-	case got == task.Canceled || want == task.Canceled:
+	case got == task.Canceled || want == task.Canceled, got == task.Expired || want == task.Expired:
 		return "R7"
 	default:
 		return "R1"

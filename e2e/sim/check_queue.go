@@ -63,12 +63,13 @@ func (m *model) dues() []due {
 			add(store.DueLease, t.id, t.until)
 			add(store.DueSilence, t.id, t.taken.Add(farAway))
 		}
-		if t.phase == task.Ready && !t.stop {
+		if t.claimable() {
 			add(store.DueWorker, t.id, t.readySince.Add(farAway))
 		}
 		if t.phase == task.Waiting {
 			add(store.DueWait, t.id, t.wait.until)
 		}
+		add(store.DueDeadline, t.id, t.dueDeadline())
 	}
 	for _, d := range m.decisions {
 		add(store.DueDecision, d.id, d.dueAt())

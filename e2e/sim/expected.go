@@ -100,14 +100,17 @@ type mTask struct {
 	labels string
 	mute   bool // reads no messages
 
-	phase  task.Phase
-	stop   bool
-	lease  string
-	claim  string
-	length time.Duration
-	until  time.Time
-	taken  time.Time // when the lease began
-	wait   mWait
+	phase task.Phase
+	// stop and paused are the holds of a person; expiring: the clock has stopped it.
+	stop, paused, expiring bool
+	// deadline is when nobody wants it any more; zero where there is none.
+	deadline time.Time
+	lease    string
+	claim    string
+	length   time.Duration
+	until    time.Time
+	taken    time.Time // when the lease began
+	wait     mWait
 
 	// ended is how the last lease was given back.
 	endedLease, endedBy, endedBody string
@@ -144,6 +147,8 @@ func (t *mTask) state() string {
 		return "none"
 	case t.stop && t.live():
 		return t.phase.String() + "/STOP"
+	case t.paused && t.live():
+		return t.phase.String() + "/PAUSE"
 	default:
 		return t.phase.String()
 	}
@@ -209,12 +214,15 @@ func find[T any](all []*T, is func(*T) bool) *T {
 	return nil
 }
 
+// claimable: a worker may have it.
+func (t *mTask) claimable() bool { return t.phase == task.Ready && !t.stop && !t.paused }
+
 // claimable lists what a worker of an agent may find, in the order in which it
 // finds it.
 func (m *model) claimable(agent string) []*mTask {
 	var ready []*mTask
 	for _, t := range m.tasks {
-		if t.agent == agent && t.phase == task.Ready && !t.stop {
+		if t.agent == agent && t.claimable() {
 			ready = append(ready, t)
 		}
 	}

@@ -35,7 +35,14 @@ func (m *model) satisfied(w mWait) bool {
 
 // wakes: a signal that ends a sleep by itself.
 func wakes(s mSignal, w mWait) bool {
-	return s.kind == task.Message || s.kind == task.DecisionClosed && !w.names(s.d)
+	switch s.kind {
+	case task.Message, task.HoldLifted:
+		return true
+	case task.DecisionClosed:
+		return !w.names(s.d)
+	default:
+		return false
+	}
 }
 
 // signal tells a task something and wakes it if it waits for this.
@@ -75,7 +82,7 @@ func (m *model) askStop(t *mTask) {
 	switch {
 	case !t.live():
 	case t.phase == task.Running:
-		t.stop = true
+		t.stop, t.paused = true, false
 	default:
 		m.end(t, task.Canceled, false)
 	}
@@ -99,7 +106,7 @@ func (m *model) end(t *mTask, phase task.Phase, lost bool) {
 	th.head++
 	// Bad news always counts as unread, and good news unless there is nothing
 	// to read and the person has just dealt with the task.
-	if phase == task.Failed || phase == task.Completed && (t.result != "" || !t.answered) {
+	if phase == task.Failed || phase == task.Expired || phase == task.Completed && (t.result != "" || !t.answered) {
 		th.notable++
 		t.endPosition = th.notable
 	}
@@ -126,7 +133,7 @@ func (m *model) loseLease(t *mTask) {
 	unheard := slices.ContainsFunc(t.signals, func(s mSignal) bool { return wakes(s, open) })
 	switch {
 	case t.stop:
-		m.end(t, task.Canceled, false)
+		m.end(t, t.stoppedAs(), false)
 	case len(open.named) > 0 && t.max != 1 && !unheard:
 		t.phase, t.wait = task.Waiting, open
 	case t.attempts+1 >= t.max:
@@ -154,3 +161,64 @@ func (m *model) wake(t *mTask) {
 		m.signal(t, mSignal{kind: task.WaitTimeout})
 	}
 }
+
+// stoppedAs is how a task ends that was told to stop: by the clock or by
+// somebody.
+func (t *mTask) stoppedAs() task.Phase {
+	if t.expiring {
+		return task.Expired
+	}
+	return task.Canceled
+}
+
+// overdue is the deadline of a task. Whoever works on it is told first; what was
+// stopped before stays stopped.
+func (m *model) overdue(t *mTask) {
+	switch {
+	case t.dueDeadline().IsZero() || m.now().Before(t.deadline):
+	case t.phase == task.Running:
+		t.stop, t.paused, t.expiring = true, false, true
+	default:
+		m.end(t, task.Expired, false)
+	}
+}
+
+// dueDeadline is when the deadline has to be looked at, if it has to.
+func (t *mTask) dueDeadline() time.Time {
+	if !t.live() || t.stop {
+		return time.Time{}
+	}
+	return t.deadline
+}
+
+// pause and resume are the person's. Under a stop there is nothing left to hold,
+// and a task that is let go hears of it.
+func (m *model) pause(t *mTask) string {
+	if t.live() && !t.stop {
+		t.paused = true
+	}
+	return t.heldText()
+}
+
+func (m *model) resume(t *mTask) string {
+	if t.live() && t.paused {
+		t.paused = false
+		t.readySince = m.now() // where it waits for a worker
+		m.signal(t, mSignal{kind: task.HoldLifted})
+	}
+	return t.heldText()
+}
+
+// heldAs is the hold that shows.
+func (t *mTask) heldAs() task.HoldKind {
+	switch {
+	case t.stop:
+		return task.HoldStop
+	case t.paused:
+		return task.HoldPause
+	default:
+		return task.HoldNone
+	}
+}
+
+func (t *mTask) heldText() string { return "ok " + t.phase.String() + " " + t.heldAs().String() }

@@ -18,10 +18,15 @@ type creation struct {
 	mute    bool
 	claim   string
 	length  time.Duration
+	// deadline is when nobody wants it any more; zero is never.
+	deadline time.Time
 }
 
 // create starts a task, without its id, which is the server's to choose.
 func (m *model) create(c creation) (string, *mTask) {
+	if !c.deadline.IsZero() && !c.deadline.After(m.now()) {
+		return "FIELD deadline", nil
+	}
 	if c.thread != nil && c.byAgent && !m.worked(c.thread, c.agent) {
 		return "NOT_FOUND", nil
 	}
@@ -34,7 +39,7 @@ func (m *model) create(c creation) (string, *mTask) {
 		m.threads = append(m.threads, th)
 	}
 	t := &mTask{
-		thread: th, agent: c.agent, labels: c.labels, mute: c.mute, max: c.max,
+		thread: th, agent: c.agent, labels: c.labels, mute: c.mute, max: c.max, deadline: c.deadline,
 		names: map[string]*mDecision{}, denied: map[string]bool{}, items: map[string]bool{},
 	}
 	if t.max == 0 {
@@ -171,7 +176,7 @@ func (m *model) yield(t *mTask, lease string, w mWait, c *checkpointing, acks []
 	}
 	switch {
 	case t.stop:
-		m.end(t, task.Canceled, false)
+		m.end(t, t.stoppedAs(), false)
 	case unheard || m.satisfied(w):
 		m.ready(t)
 	default:
@@ -192,7 +197,7 @@ func (m *model) release(t *mTask, lease string) string {
 	m.stopWrapped(t)
 	t.giveBack("release", "")
 	if t.stop {
-		m.end(t, task.Canceled, false)
+		m.end(t, t.stoppedAs(), false)
 	} else {
 		m.ready(t)
 	}

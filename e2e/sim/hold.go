@@ -18,7 +18,7 @@ func (w *world) heartbeat(h hand) {
 		for _, s := range r.Signals {
 			heard = append(heard, s.ID)
 		}
-		return fmt.Sprintf("ok until %s stop %v signals %s", r.Until.Format(time.RFC3339Nano), r.Hold.Kind == task.HoldStop, signalText(r.Signals)), err
+		return fmt.Sprintf("ok until %s hold %s signals %s", r.Until.Format(time.RFC3339Nano), r.Hold.Kind, signalText(r.Signals)), err
 	}, func() string {
 		t := h.task
 		if !t.holds(h.lease) {
@@ -26,9 +26,9 @@ func (w *world) heartbeat(h hand) {
 		}
 		t.until = w.now().Add(t.length)
 		if w.model.killed {
-			return fmt.Sprintf("ok until %s stop true signals []", t.until.Format(time.RFC3339Nano))
+			return fmt.Sprintf("ok until %s hold STOP signals []", t.until.Format(time.RFC3339Nano))
 		}
-		return fmt.Sprintf("ok until %s stop %v signals %s", t.until.Format(time.RFC3339Nano), t.stop, t.told(0))
+		return fmt.Sprintf("ok until %s hold %s signals %s", t.until.Format(time.RFC3339Nano), t.heldAs(), t.told(0))
 	}, func() { h.heard = heard })
 }
 

@@ -44,6 +44,6 @@ func (m *model) stopped(judge func() string) func() string {
 // or lost: nobody could go on with it.
 func (m *model) stopWrapped(t *mTask) {
 	if m.killed && t.max == 1 && t.phase == task.Running {
-		t.stop = true
+		t.stop, t.paused = true, false
 	}
 }

@@ -14,7 +14,7 @@ import (
 // of its own: this test binary again.
 func TestOff(t *testing.T) {
 	for rule, in := range map[string]string{
-		"R3": "TestSimulation", "R10": "TestSimulation", "R13": "TestSimulation", "R21": "TestSimulation",
+		"R1": "TestSimulation", "R2": "TestSimulation", "R3": "TestSimulation", "R10": "TestSimulation", "R12": "TestSimulation", "R13": "TestSimulation", "R21": "TestSimulation",
 		"R14": "TestEffects", "R15": "TestEffects",
 	} {
 		t.Run(rule, func(t *testing.T) {

@@ -3,12 +3,15 @@ package sim
 import (
 	"crypto/ecdsa"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/beckon-dev/beckon/push"
 	"github.com/beckon-dev/beckon/server/app"
 	"github.com/beckon-dev/beckon/server/store"
 	"github.com/beckon-dev/beckon/sync/decision"
 	"github.com/beckon-dev/beckon/sync/proof"
+	"github.com/beckon-dev/beckon/sync/task"
 	"github.com/beckon-dev/beckon/sync/thread"
 )
 
@@ -199,12 +202,7 @@ func (w *world) stopTask() {
 	if len(w.model.tasks) == 0 {
 		return
 	}
-	t, by := pick(w, w.model.tasks), pick(w, w.devices)
-	for range 2 { // mostly one that lives
-		if !t.live() {
-			t = pick(w, w.model.tasks)
-		}
-	}
+	t, by := w.someTask(), pick(w, w.devices)
 	key := fmt.Sprintf("stop%d", w.rand.IntN(12))
 	outcomes := map[app.StopOutcome]string{app.Stopped: "stopped", app.Stopping: "stopping", app.AlreadyFinished: "already finished"}
 	w.attempt(call{
@@ -217,6 +215,66 @@ func (w *world) stopTask() {
 			return w.onceOnly(by.Installation, "StopTask "+key, t.id, func() (string, bool) { return w.model.stopTask(t), true })
 		},
 	})
+}
+
+// pauseOrResume holds a task or lets it go on, or repeats that.
+func (w *world) pauseOrResume() {
+	if len(w.model.tasks) == 0 {
+		return
+	}
+	t, by := w.rareTask(), pick(w, w.devices)
+	if asleep := find(w.model.tasks, func(t *mTask) bool { return t.phase == task.Waiting && !t.paused }); asleep != nil && w.chance(2) {
+		t = asleep
+	}
+	name, resume := "PauseTask", t.paused != w.chance(6)
+	if resume {
+		name = "ResumeTask"
+	}
+	key := fmt.Sprintf("hold%d", w.rand.IntN(40))
+	w.attempt(call{
+		name: name, rule: "R1", task: t, text: fmt.Sprintf("%s %s %s %s", by.label, name, t.id, key),
+		do: func() (string, error) {
+			var r app.HeldResult
+			var err error
+			if resume {
+				r, err = w.app.ResumeTask(w.ctx, by.Principal, app.ResumeTask{Key: key, Task: t.id})
+			} else {
+				r, err = w.app.PauseTask(w.ctx, by.Principal, app.PauseTask{Key: key, Task: t.id, Reason: "Wait."})
+			}
+			return "ok " + r.Task.Phase.String() + " " + r.Task.Hold.Kind.String(), err
+		},
+		judge: func() string {
+			return w.onceOnly(by.Installation, name+" "+key, t.id, func() (string, bool) {
+				if resume {
+					return w.model.resume(t), true
+				}
+				return w.model.pause(t), true
+			})
+		},
+	})
+}
+
+// someTask picks a task, mostly one that lives, and at times by its state.
+func (w *world) someTask() *mTask {
+	if w.chance(3) {
+		return w.rareTask()
+	}
+	t := pick(w, w.model.tasks)
+	for range 2 {
+		if !t.live() {
+			t = pick(w, w.model.tasks)
+		}
+	}
+	return t
+}
+
+// rareTask picks a task by the state it is in.
+func (w *world) rareTask() *mTask {
+	byState := map[string][]*mTask{}
+	for _, t := range w.model.tasks {
+		byState[t.state()] = append(byState[t.state()], t)
+	}
+	return pick(w, byState[pick(w, slices.Sorted(maps.Keys(byState)))])
 }
 
 // sendMessage writes to a thread.

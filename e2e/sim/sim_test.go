@@ -21,7 +21,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	steps = 150
+	steps = 180
 	// onFile is how many seeds go by between two that also run on a file.
 	onFile = 10
 )
@@ -159,10 +159,13 @@ func firstDifference(a, b []string) string {
 // checker pass.
 func (r *runs) visited() {
 	r.t.Helper()
-	live := []string{"READY", "RUNNING", "RUNNING/STOP", "WAITING", "COMPLETED", "FAILED", "CANCELED"}
+	live := []string{
+		"READY", "READY/PAUSE", "RUNNING", "RUNNING/PAUSE", "RUNNING/STOP", "WAITING", "WAITING/PAUSE",
+		"COMPLETED", "FAILED", "CANCELED", "EXPIRED",
+	}
 	underLease := []string{
 		"Heartbeat", "SaveCheckpoint", "AckSignals", "UpdateProgress", "AppendItems", "RequestDecision",
-		"YieldTask", "ReleaseTask", "CompleteTask", "FailTask", "StopTask", "ClaimTask",
+		"YieldTask", "ReleaseTask", "CompleteTask", "FailTask", "StopTask", "PauseTask", "ResumeTask",
 	}
 	for _, command := range underLease {
 		for _, state := range live {
@@ -192,11 +195,11 @@ func wantedAnswers() map[string][]string {
 		"AnswerDecision":  {"APPLIED", "SAME", "CONFLICT", "STALE", "EXPIRED", "CLOSED", "NEEDS_VIEW", "NEEDS_STEP_UP", "INVALID", "BAD_PROOF", "KILL_SWITCH"},
 		"SetKillSwitch":   {"ok", "STEP_UP"},
 		"RequestDecision": {"ok", "KEY_REUSED", "DENIED_BEFORE", "CEILING", "TASK_ENDED", "LEASE_LOST", "QUOTA", "FIELD", "KILL_SWITCH"},
-		"YieldTask":       {"WAITING", "READY", "CANCELED", "LEASE_LOST", "EMPTY_WAIT", "CONFLICT", "FIELD"},
+		"YieldTask":       {"WAITING", "READY", "CANCELED", "EXPIRED", "LEASE_LOST", "EMPTY_WAIT", "CONFLICT", "FIELD"},
 		"SaveCheckpoint":  {"ok", "CONFLICT", "LEASE_LOST"},
 		"StopTask":        {"stopped", "stopping", "already", "NOT_FOUND", "KEY_REUSED"},
 		"SendMessage":     {"READY", "RUNNING", "NO_AGENT"},
-		"CreateTask":      {"READY", "RUNNING", "NOT_FOUND", "QUOTA"},
+		"CreateTask":      {"READY", "RUNNING", "NOT_FOUND", "QUOTA", "FIELD"},
 	}
 }
 

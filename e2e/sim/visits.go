@@ -89,7 +89,7 @@ func (v Visits) writeAnswers(to io.Writer) {
 
 // rank puts the states of a life in their order.
 func rank(state string) int {
-	order := []string{"READY", "RUNNING", "RUNNING/STOP", "WAITING", "COMPLETED", "FAILED", "CANCELED", "PENDING", "PENDING/late", "RESOLVED"}
+	order := []string{"READY", "READY/PAUSE", "RUNNING", "RUNNING/PAUSE", "RUNNING/STOP", "WAITING", "WAITING/PAUSE", "COMPLETED", "FAILED", "CANCELED", "EXPIRED", "PENDING", "PENDING/late", "RESOLVED"}
 	if i := slices.Index(order, state); i >= 0 {
 		return i
 	}

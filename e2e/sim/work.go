@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -31,6 +32,9 @@ func (w *world) createTask() {
 		c.max = 1 + w.rand.IntN(2)
 	}
 	c.mute = w.chance(5)
+	if w.chance(4) {
+		c.deadline = micro(w.now().Add(time.Duration(w.rand.IntN(400)-10) * time.Second))
+	}
 	key := w.name("create")
 	p := wk.agent.Principal
 	if !c.byAgent {
@@ -38,7 +42,7 @@ func (w *world) createTask() {
 	}
 	cmd := app.CreateTask{
 		Key: key, Agent: c.agent, Title: "Task " + key, Labels: osLabels(c.labels),
-		MaxAttempts: c.max, NoMessages: c.mute,
+		MaxAttempts: c.max, NoMessages: c.mute, Deadline: c.deadline,
 	}
 	if c.byAgent && w.chance(2) {
 		c.claim, c.length = w.name("claim"), pick(w, leases())
@@ -50,7 +54,7 @@ func (w *world) createTask() {
 	h := &holding{}
 	w.attempt(call{
 		name: "CreateTask", rule: "R3",
-		text: fmt.Sprintf("%s CreateTask %s in %q claim %q max %d mute %v", p.ID(), key, cmd.Thread, c.claim, c.max, c.mute),
+		text: fmt.Sprintf("%s CreateTask %s in %q claim %q max %d mute %v deadline %s", p.ID(), key, cmd.Thread, c.claim, c.max, c.mute, c.deadline.Format("15:04:05.0")),
 		do: func() (string, error) {
 			r, err := w.app.CreateTask(w.ctx, p, cmd)
 			if r.Claim != nil {
@@ -189,7 +193,10 @@ func (w *world) hand() (hand, bool) {
 		return hand{}, false
 	}
 	h := hand{holding: pick(w, wk.held), worker: wk, principal: wk.agent.Principal}
-	if good := find2(wk.held, func(h *holding) bool { return h.task.holds(h.lease) }); good != nil && !w.chance(6) {
+	if w.chance(3) {
+		// Whatever state a task is in, some worker may still call about it.
+		h.holding = w.rareHolding(wk)
+	} else if good := find2(wk.held, func(h *holding) bool { return h.task.holds(h.lease) }); good != nil && !w.chance(6) {
 		h.holding = *good
 	}
 	h.named = app.Held{Task: h.task.id, Lease: h.lease}
@@ -199,6 +206,16 @@ func (w *world) hand() (hand, bool) {
 		h.named.Lease = ""
 	}
 	return h, true
+}
+
+// rareHolding picks among the states in which a worker's tasks are, and not
+// among the tasks, or what is rare would hardly ever be met.
+func (w *world) rareHolding(wk *process) *holding {
+	byState := map[string][]*holding{}
+	for _, h := range wk.held {
+		byState[h.task.state()] = append(byState[h.task.state()], h)
+	}
+	return pick(w, byState[pick(w, slices.Sorted(maps.Keys(byState)))])
 }
 
 // acks picks some of what the worker has heard.

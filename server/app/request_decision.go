@@ -9,6 +9,7 @@ import (
 	"github.com/beckon-dev/beckon/server/policy"
 	"github.com/beckon-dev/beckon/server/store"
 	"github.com/beckon-dev/beckon/sync/decision"
+	"github.com/beckon-dev/beckon/sync/off"
 	"github.com/beckon-dev/beckon/sync/proof"
 	"github.com/beckon-dev/beckon/sync/task"
 )
@@ -208,7 +209,7 @@ func deniedBefore(tx *store.Read, id string, d decision.State) error {
 		if err != nil {
 			return err
 		}
-		if denied {
+		if denied && !off.Rule("R12") {
 			return ErrDeniedBefore
 		}
 	}

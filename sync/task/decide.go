@@ -58,7 +58,7 @@ func Decide(s State, c Command, now time.Time) ([]Event, error) {
 		}
 		return []Event{CanceledBy{By: c.By, Reason: c.Reason}}, nil
 	case Wake:
-		if s.Phase != Waiting || !c.Satisfied && !c.Waking {
+		if s.Phase != Waiting || (!c.Satisfied || off.Rule("R2")) && !c.Waking {
 			return nil, nil
 		}
 		return []Event{Readied{}}, nil

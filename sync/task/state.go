@@ -3,6 +3,8 @@ package task
 import (
 	"slices"
 	"time"
+
+	"github.com/beckon-dev/beckon/sync/off"
 )
 
 // Phase is where a task stands; holds lie across it.
@@ -253,7 +255,9 @@ type State struct {
 }
 
 // Claimable: READY and not held.
-func (s State) Claimable() bool { return s.Phase == Ready && s.Hold.Kind == HoldNone }
+func (s State) Claimable() bool {
+	return s.Phase == Ready && (s.Hold.Kind == HoldNone || off.Rule("R1"))
+}
 
 // NextDeadline is when the deadline has to be looked at; zero when it never
 // has, or has been.
