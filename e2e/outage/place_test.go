@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -360,9 +361,16 @@ func (l *tally) of(decision string) delivered {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if got := l.stored[decision]; got != nil {
-		return *got
+		return delivered{n: got.n, first: got.first, identities: maps.Clone(got.identities)}
 	}
 	return delivered{}
+}
+
+// requests is how many came in.
+func (l *tally) requests() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sends
 }
 
 func check(t *testing.T, err error) {

@@ -24,7 +24,7 @@ func TestOutage_B31_NoAnswerIsGivenUpInTime(t *testing.T) {
 		if row.State != push.Retry || row.Attempt != 1 || !row.MaybeSent || time.Until(row.DueAt) > 5*time.Second {
 			t.Errorf("the row is %s after %d attempts, due in %v", row.State, row.Attempt, time.Until(row.DueAt))
 		}
-		if n := p.took[push.LaneFCM].sends; n != 1 {
+		if n := p.took[push.LaneFCM].requests(); n != 1 {
 			t.Errorf("%d requests in one attempt", n)
 		}
 		p.stopLane()
@@ -39,13 +39,13 @@ func TestOutage_B9_UnavailableAfterDelivery(t *testing.T) {
 		check(t, p.google.Script(google.Match{}, google.Fault{Code: google.Unavailable, Store: true}))
 		d := p.ask()
 		time.Sleep(9 * time.Second)
-		if n := p.took[push.LaneFCM].sends; n != 1 {
+		if n := p.took[push.LaneFCM].requests(); n != 1 {
 			t.Errorf("%d requests before the ten seconds that Google asks for", n)
 		}
 		time.Sleep(10 * time.Second)
 		row, got := p.rows(push.LaneFCM)[d.ID], p.took[push.LaneFCM].of(d.ID)
-		if row.State != push.Accepted || row.Attempt != 2 || p.took[push.LaneFCM].sends != 2 || len(got.identities) != 1 {
-			t.Errorf("the row is %s after %d attempts, %d requests, delivered as %+v", row.State, row.Attempt, p.took[push.LaneFCM].sends, got)
+		if row.State != push.Accepted || row.Attempt != 2 || p.took[push.LaneFCM].requests() != 2 || len(got.identities) != 1 {
+			t.Errorf("the row is %s after %d attempts, %d requests, delivered as %+v", row.State, row.Attempt, p.took[push.LaneFCM].requests(), got)
 		}
 		p.stopLane()
 	})
