@@ -99,7 +99,7 @@ func TestOutage_B25_TenMinutesInABlackHole(t *testing.T) {
 				p.stopLane()
 
 				was, is := p.slowest(c.well, before), p.slowest(c.well, during)
-				t.Logf("question to accepted: %v before, %v during; %d attempts to %s", was, is, p.took[c.sick].sends, c.sick)
+				t.Logf("question to accepted: %v before, %v during; %d attempts to %s", was, is, p.took[c.sick].requests(), c.sick)
 				if is > was {
 					t.Errorf("question to accepted took %v during the outage, %v before", is, was)
 				}

@@ -69,7 +69,7 @@ func TestOutage_B14_AnotherPersonOnTheSamePhone(t *testing.T) {
 		if row.State != push.DeadAddress || row.Reason != outbox.ReasonMoved {
 			t.Errorf("the row is %s (%s)", row.State, row.Reason)
 		}
-		if n := p.took[push.LaneAPNs].sends; n != 0 {
+		if n := p.took[push.LaneAPNs].requests(); n != 0 {
 			t.Errorf("%d pushes reached the phone of another person", n)
 		}
 		if got := p.took[push.LaneFCM].of(d.ID); got.n != 1 {
