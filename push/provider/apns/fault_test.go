@@ -220,12 +220,12 @@ func TestSend_ConnectionsThatEndAtOnceAreNotReplacedRapidly(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.scriptAt(t, emulator.Match{Times: -1}, emulator.Fault{Reason: emulator.InternalServerError})
-	// Less time than it takes until the next connection: nobody waits for one.
-	brief, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
 	later := 0
 	for n := range 200 {
+		// Less time than it takes until the next connection: nobody waits for one.
+		brief, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		v := b.provider.Send(brief, numbered(n))
+		cancel()
 		if v.Class != push.Backoff {
 			t.Fatalf("%+v", v)
 		}

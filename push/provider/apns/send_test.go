@@ -343,7 +343,7 @@ func TestSend_NoAnswerIsAmbiguousAndTheResendHasTheSameIdentity(t *testing.T) {
 // B30: a dead connection is noticed by pings, and the next send goes through.
 func TestSend_B30_ADeadConnectionIsReplaced(t *testing.T) {
 	t.Parallel()
-	b := setup(t, func(c *apns.Config) { c.ReadIdle, c.PingTimeout = 50*time.Millisecond, 50*time.Millisecond })
+	b := setup(t, func(c *apns.Config) { c.ReadIdle, c.PingTimeout = time.Second, time.Second })
 	b.script(t, emulator.Fault{Answer: emulator.BlackHoled})
 	if v := b.send(t, decision()); v.Class != push.Ambiguous {
 		t.Fatalf("%+v", v)
