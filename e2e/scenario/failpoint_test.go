@@ -147,7 +147,8 @@ func TestKilled_AfterAcceptBeforeFinish(t *testing.T) {
 	h.tellTheRest(w, h.askAndSleep(w))
 }
 
-// The answer is on disk, nobody was woken: the task is READY for whoever asks.
+// objectstack#4420: the approval is saved, and the run never goes on. The answer is
+// on disk, nobody was woken: the task is READY for whoever asks.
 func TestKilled_AfterAnswerBeforeWake(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

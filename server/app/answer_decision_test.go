@@ -73,7 +73,8 @@ func TestAnswerDecision_OneTransaction(t *testing.T) {
 	}
 }
 
-// Every outcome, from every state the question can be in.
+// happy#656, happy#765: "not found or already resolved", for ever. Every outcome,
+// from every state the question can be in; who comes second hears who was first.
 func TestAnswerDecision_Outcomes(t *testing.T) {
 	t.Parallel()
 	closed := func(to string) func(*harness, app.Held, decision.State) {

@@ -132,7 +132,7 @@ func TestBeginEffect_Row22_OneClickOneGo(t *testing.T) {
 	}
 }
 
-// pydantic-ai#6968: arguments that differ from those approved. Any byte of the
+// pydantic-ai#6968, extra#139, pi-mcp-adapter PR#372: arguments that differ from those approved. Any byte of the
 // canonical action makes it another one; white space and order do not.
 func TestBeginEffect_Row29_AnyByteChanged(t *testing.T) {
 	t.Parallel()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/beckon-dev/beckon/server/app"
 	"github.com/beckon-dev/beckon/sync/decision"
+	"github.com/beckon-dev/beckon/sync/effect"
 	"github.com/beckon-dev/beckon/sync/task"
 )
 
@@ -35,9 +36,12 @@ func TestFault_PendingApprovalsOnlyInMemory(t *testing.T) {
 	if _, found, err := h.app.ClaimTask(t.Context(), h.agent, app.ClaimTask{Claim: app.ClaimOptions{ID: "again"}}); found || err != nil {
 		t.Errorf("one answer woke it twice: %v %v", found, err)
 	}
+	if got := h.audited(h.account, "decision.answered"); len(got) != 1 {
+		t.Errorf("one answer is in the audit as %v", got)
+	}
 }
 
-// trigger.dev#2295, temporal's lost early signal: an answer that falls between
+// trigger.dev#2295, temporal-sa/money-transfer-demo#8: an answer that falls between
 // asking and sleeping is never lost, whichever comes first.
 func TestFault_AnswerBeforeTheWait(t *testing.T) {
 	t.Parallel()
@@ -86,6 +90,23 @@ func TestFault_HostGaveUpBeforeThePerson(t *testing.T) {
 	}
 }
 
+// settleEffects answers what is still asked about the effects of a task, and expects
+// that nothing is left open then.
+func (h *harness) settleEffects(id string) {
+	h.t.Helper()
+	all, err := h.app.ListEffects(h.t.Context(), h.phone.Principal, app.ListEffects{Task: id, Limit: 50})
+	check(h.t, err)
+	for _, e := range all {
+		if e.Status == effect.Uncertain {
+			h.resolve(h.decision(e.Card), "happened")
+			e = h.effect(e.ID)
+		}
+		if e.Unsettled() {
+			h.t.Errorf("%s is %s, open: %v, and nobody can settle it", e.Key, e.Status, e.Open())
+		}
+	}
+}
+
 // paperclip#13640: from wherever a task is, a person reaches its end.
 func TestFault_NoExit(t *testing.T) {
 	t.Parallel()
@@ -103,6 +124,22 @@ func TestFault_NoExit(t *testing.T) {
 			h.due()
 		},
 		"already stopping": func(h *harness, s task.State, _ app.Held) { h.stop("first", s.ID) },
+		"paused": func(h *harness, s task.State, held app.Held) {
+			check(h.t, workVerbs["ReleaseTask"](h.app, h.agent, held))
+			h.pause(s.ID)
+		},
+		"in the middle of an effect": func(h *harness, _ task.State, held app.Held) { h.begun(held, "send") },
+		"in review":                  func(h *harness, _ task.State, held app.Held) { h.lost(held, "send") },
+		"in review over a pause": func(h *harness, s task.State, held app.Held) {
+			h.pause(s.ID)
+			h.resume(s.ID)
+			h.lost(held, "send")
+			h.pause(s.ID)
+		},
+		"told to do it": func(h *harness, _ task.State, held app.Held) {
+			_, d := h.lost(held, "send")
+			h.resolve(d, "do_it")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -115,6 +152,7 @@ func TestFault_NoExit(t *testing.T) {
 			if got := h.task(s.ID); !got.Phase.Terminal() {
 				t.Errorf("stopped, and still %v", got.Phase)
 			}
+			h.settleEffects(s.ID)
 			if next := h.due(); !next.IsZero() {
 				t.Errorf("an ended task is due at %v", next)
 			}

@@ -13,7 +13,7 @@ import (
 
 const lease = 30 * time.Second
 
-// paperclip#9331: a task whose workers die ends visibly; what moves it on
+// paperclip PR#9331: a task whose workers die ends visibly; what moves it on
 // starts the count anew, so that three deploys in a month do not add up.
 func TestProcessDue_LostLeasesInARow(t *testing.T) {
 	t.Parallel()

@@ -226,7 +226,7 @@ func TestBootstrap_BadPage(t *testing.T) {
 	}
 }
 
-// codex#12560: who joins late has the open question exactly once.
+// codex PR#12560, cloudflare/agents PR#922: who joins late has the open question exactly once.
 func TestBootstrap_OpenQuestionIsThereOnce(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

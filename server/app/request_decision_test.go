@@ -113,7 +113,7 @@ func TestRequestDecision_ReplaySafe(t *testing.T) {
 	sameError(t, err, app.ErrTaskEnded)
 }
 
-// margince#1689: identical asks of one task are one card; two tasks never share.
+// margince PR#1689: identical asks of one task are one card; two tasks never share.
 func TestRequestDecision_Joins(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

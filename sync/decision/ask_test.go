@@ -14,6 +14,8 @@ func action(c *decision.Class) *decision.Action {
 	return &decision.Action{App: "mail", Operation: "send", ArgsJSON: []byte("{}"), Class: c}
 }
 
+// claude-code#52760, opencompany#372: nothing to look at. An approval without an
+// action, or of one without arguments, is refused when it is asked for.
 func TestAsk_Refuses(t *testing.T) {
 	t.Parallel()
 	confirm := func(items ...decision.Item) decision.State {

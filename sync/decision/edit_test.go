@@ -135,7 +135,7 @@ func TestJoin_AllOrNone(t *testing.T) {
 	}
 }
 
-// To go on without an answer, or to dismiss one, lets nothing happen and is no
+// dam#3335: to go on without an answer, or to dismiss a question, lets nothing happen and is no
 // denial.
 func TestDismissed_IsNoDenial(t *testing.T) {
 	t.Parallel()
