@@ -26,13 +26,14 @@ const keptOutput = 8 << 20
 const startTimeout = 30 * time.Second
 
 type runCommand struct {
-	Title     string        `help:"What the person sees; the command line otherwise."`
-	Thread    string        `help:"Thread to continue."                               placeholder:"ID"`
-	KeyFile   string        `help:"File with the agent's key."                        placeholder:"FILE"                                                                                 type:"path"`
-	Lease     time.Duration `default:"60s"                                            help:"How long the server may hear nothing before it gives the task up, 30s to 300s."`
-	Report    time.Duration `default:"60s"                                            help:"How long to go on trying to tell the server how the command ended; 5s at most after Ctrl-C."`
-	KillAfter time.Duration `default:"10s"                                            help:"What the command gets to end by itself after a stop."`
-	Command   []string      `arg:""                                                   help:"The command with its arguments, after '--'."                                                 passthrough:""`
+	Title     string            `help:"What the person sees; the command line otherwise."`
+	Thread    string            `help:"Thread to continue."                               placeholder:"ID"`
+	Label     map[string]string `help:"Label of the task, as KEY=VALUE; may be repeated." mapsep:"none" placeholder:"KEY=VALUE"`
+	KeyFile   string            `help:"File with the agent's key."                        placeholder:"FILE"                                                                                 type:"path"`
+	Lease     time.Duration     `default:"60s"                                            help:"How long the server may hear nothing before it gives the task up, 30s to 300s."`
+	Report    time.Duration     `default:"60s"                                            help:"How long to go on trying to tell the server how the command ended; 5s at most after Ctrl-C."`
+	KillAfter time.Duration     `default:"10s"                                            help:"What the command gets to end by itself after a stop."`
+	Command   []string          `arg:""                                                   help:"The command with its arguments, after '--'."                                                 passthrough:""`
 }
 
 // Help is shown under the line about the command.
@@ -165,7 +166,7 @@ func (r *running) begin() error {
 		title = strings.Join(r.command.Command, " ")
 	}
 	work, err := r.agent.Start(ctx, &v1.CreateTaskRequest{
-		Title: shorten(title, 120, 480), ThreadId: r.command.Thread, MaxAttempts: 1, NoMessages: true,
+		Title: shorten(title, 120, 480), ThreadId: r.command.Thread, Labels: r.command.Label, MaxAttempts: 1, NoMessages: true,
 		Claim: &v1.ClaimOptions{LeaseDuration: durationpb.New(r.command.Lease)},
 	})
 	if i, ok := errors.AsType[interrupted](context.Cause(ctx)); ok && err != nil {
