@@ -202,6 +202,7 @@ func (w *world) happen(d due) {
 		w.model.overdue(w.model.taskOf(d.id))
 	case store.DueDecision:
 		w.model.expire(w.model.decisionOf(d.id))
+	case store.DueWorker, store.DueSilence, store.DueTimer: // in no story
 	}
 }
 

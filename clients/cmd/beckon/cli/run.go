@@ -28,7 +28,7 @@ const startTimeout = 30 * time.Second
 type runCommand struct {
 	Title     string            `help:"What the person sees; the command line otherwise."`
 	Thread    string            `help:"Thread to continue."                               placeholder:"ID"`
-	Label     map[string]string `help:"Label of the task, as KEY=VALUE; may be repeated." mapsep:"none" placeholder:"KEY=VALUE"`
+	Label     map[string]string `help:"Label of the task, as KEY=VALUE; may be repeated." mapsep:"none"                                                                                      placeholder:"KEY=VALUE"`
 	KeyFile   string            `help:"File with the agent's key."                        placeholder:"FILE"                                                                                 type:"path"`
 	Lease     time.Duration     `default:"60s"                                            help:"How long the server may hear nothing before it gives the task up, 30s to 300s."`
 	Report    time.Duration     `default:"60s"                                            help:"How long to go on trying to tell the server how the command ended; 5s at most after Ctrl-C."`
