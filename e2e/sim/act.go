@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/beckon-dev/beckon/push"
@@ -52,16 +53,20 @@ func (w *world) work() {
 		return
 	}
 	switch n := w.rand.IntN(100); {
-	case n < 34:
+	case n < 30:
 		w.requestDecision(h)
-	case n < 42:
+	case n < 37:
 		w.heartbeat(h)
-	case n < 50:
+	case n < 44:
 		w.saveCheckpoint(h)
-	case n < 57:
+	case n < 50:
 		w.ackSignals(h)
-	case n < 62:
+	case n < 54:
 		w.updateProgress(h)
+	case n < 60:
+		w.setTimer(h)
+	case n < 63:
+		w.cancelTimer(h)
 	case n < 68:
 		w.appendItems(h)
 	case n < 84:
@@ -103,8 +108,10 @@ func (w *world) person() {
 		w.markRead()
 	case n < 80:
 		w.setKillSwitch()
-	case n < 93:
+	case n < 91:
 		w.pauseOrResume()
+	case n < 95:
+		w.revokeGrant()
 	default:
 		w.stopTask()
 	}
@@ -198,11 +205,13 @@ func (w *world) happen(d due) {
 		w.model.loseLease(w.model.taskOf(d.id))
 	case store.DueWait:
 		w.model.wake(w.model.taskOf(d.id))
+	case store.DueTimer:
+		w.model.fire(d.id)
 	case store.DueDeadline:
 		w.model.overdue(w.model.taskOf(d.id))
 	case store.DueDecision:
 		w.model.expire(w.model.decisionOf(d.id))
-	case store.DueWorker, store.DueSilence, store.DueTimer: // in no story
+	case store.DueWorker, store.DueSilence: // in no story
 	}
 }
 
@@ -211,7 +220,8 @@ func (w *world) visitDue(d due) {
 		w.visits[Cell{"decision", w.model.decisionOf(d.id).state(w.now()), "due"}]++
 		return
 	}
-	w.visits[Cell{"task", w.model.taskOf(d.id).state(), "due " + string(d.kind)}]++
+	owner, _, _ := strings.Cut(d.id, "\x00")
+	w.visits[Cell{"task", w.model.taskOf(owner).state(), "due " + string(d.kind)}]++
 }
 
 // drainRounds is more than any backoff of the run needs.

@@ -30,6 +30,7 @@ func (w *world) learn() {
 			if d.id == "" {
 				w.learnDecision(tx, d)
 			}
+			w.learnGrants(tx, d)
 		}
 		return nil
 	})
@@ -118,6 +119,7 @@ func (w *world) checkTask(tx *store.Read, t *mTask) {
 		w.same("R3", "progress of "+t.id, s.Progress.Text, t.progress)
 	}
 	w.checkWait(s, t)
+	w.checkTimers(tx, t)
 	w.checkSignals(tx, t)
 	w.checkEnd(s, t)
 }
@@ -160,16 +162,18 @@ func (w *world) checkWait(s task.State, t *mTask) {
 	got := slices.Clone(s.Wait.Decisions)
 	slices.Sort(got)
 	slices.Sort(named)
-	if !slices.Equal(got, named) || !s.Wait.Until.Equal(t.wait.until) || s.Wait.Retry != t.wait.retry {
-		w.failf("R2", "task %s waits for %v until %s, want %v until %s", t.id, got, s.Wait.Until, named, t.wait.until)
+	if !slices.Equal(got, named) || !slices.Equal(s.Wait.Timers, t.wait.timers) || !s.Wait.Until.Equal(t.wait.until) || s.Wait.Retry != t.wait.retry {
+		w.failf("R2", "task %s waits for %v, %v until %s, want %v, %v until %s",
+			t.id, got, s.Wait.Timers, s.Wait.Until, named, t.wait.timers, t.wait.until)
 	}
 	if s.Phase != task.Waiting {
 		return
 	}
-	if t.wait.until.IsZero() && !slices.ContainsFunc(t.wait.named, func(d *mDecision) bool { return d.status == decision.Pending }) {
+	if t.wait.until.IsZero() && !slices.ContainsFunc(t.wait.named, func(d *mDecision) bool { return d.status == decision.Pending }) &&
+		!slices.ContainsFunc(t.wait.timers, func(key string) bool { return !t.timers[key].fired }) {
 		w.failf("R6", "task %s waits for nothing that can happen", t.id)
 	}
-	if w.model.closedEnough(t.wait) {
+	if w.model.closedEnough(t) {
 		w.failf("R2", "task %s sleeps though what it waits for is there", t.id)
 	}
 	if !t.wait.retry && slices.ContainsFunc(t.signals, func(s mSignal) bool { return wakes(s, t.wait) }) {
@@ -177,10 +181,11 @@ func (w *world) checkWait(s task.State, t *mTask) {
 	}
 }
 
-// closedEnough is satisfaction by questions alone; time needs its turn.
-func (m *model) closedEnough(w mWait) bool {
+// closedEnough is satisfaction by the members alone; time needs its turn.
+func (m *model) closedEnough(t *mTask) bool {
+	w := t.wait
 	w.until = time.Time{}
-	return m.satisfied(w)
+	return m.satisfied(t, w)
 }
 
 // checkSignals: R3 and R13. What was not acknowledged is still to be delivered,

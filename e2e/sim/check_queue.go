@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/beckon-dev/beckon/push"
@@ -47,7 +48,7 @@ type due struct {
 }
 
 func (d due) String() string {
-	return fmt.Sprintf("%s %s at %s", d.kind, d.id, d.at.Format(time.RFC3339Nano))
+	return fmt.Sprintf("%s %s at %s", d.kind, strings.ReplaceAll(d.id, "\x00", " "), d.at.Format(time.RFC3339Nano))
 }
 
 // dues lists what time alone will bring about, earliest first.
@@ -70,6 +71,11 @@ func (m *model) dues() []due {
 			add(store.DueWait, t.id, t.wait.until)
 		}
 		add(store.DueDeadline, t.id, t.dueDeadline())
+		for key, timer := range t.timers {
+			if !timer.fired {
+				add(store.DueTimer, store.TimerID(t.id, key), timer.at)
+			}
+		}
 	}
 	for _, d := range m.decisions {
 		add(store.DueDecision, d.id, d.dueAt())

@@ -35,8 +35,8 @@ type ledger struct {
 
 // doer is a task with the lease its worker knows of; paused is the person's.
 type doer struct {
-	id, lease string
-	paused    bool
+	id, thread, lease string
+	paused            bool
 }
 
 type attemptOf struct {
@@ -131,12 +131,15 @@ func (l *ledger) startOne() {
 		l.tasks = l.tasks[1:]
 	}
 	d := &doer{}
+	cmd := app.CreateTask{Key: l.name("k"), Title: "t", MaxAttempts: 4, Claim: &app.ClaimOptions{ID: l.name("claim")}}
+	if l.chance(4) {
+		// Some time an effect has begun when nobody wants its task any more.
+		cmd.Deadline = l.now().Add(time.Duration(1+l.rand.IntN(60)) * time.Second)
+	}
 	_, _ = l.try("CreateTask", func() error {
-		r, err := l.app.CreateTask(l.ctx, l.agent.Principal, app.CreateTask{
-			Key: l.name("k"), Title: "t", MaxAttempts: 4, Claim: &app.ClaimOptions{ID: l.name("claim")},
-		})
+		r, err := l.app.CreateTask(l.ctx, l.agent.Principal, cmd)
 		if err == nil {
-			d.id, d.lease = r.Task.ID, r.Task.Lease.ID
+			d.id, d.thread, d.lease = r.Task.ID, r.Task.Thread, r.Task.Lease.ID
 		}
 		return err
 	})
@@ -389,10 +392,16 @@ func (l *ledger) worker() {
 	}
 }
 
-// persons pause, resume, stop, take back, and stop everything.
+// persons pause, resume, stop, take back, write, and stop everything.
 func (l *ledger) persons() {
 	d, p := pick(l.world, l.tasks), l.devices[0].Principal
-	switch l.rand.IntN(6) {
+	switch l.rand.IntN(7) {
+	case 6:
+		// A message wakes a task, and lets nothing happen that is uncertain.
+		_, _ = l.try("SendMessage", func() error {
+			_, err := l.app.SendMessage(l.ctx, p, app.SendMessage{Key: l.name("m"), Thread: d.thread, Text: "And now?"})
+			return err
+		})
 	case 0, 1:
 		if len(l.grants) > 0 {
 			g := &l.grants[l.rand.IntN(len(l.grants))]

@@ -85,7 +85,9 @@ type mCheck struct {
 type mWait struct {
 	all   bool
 	named []*mDecision
-	until time.Time
+	// timers are named by their keys.
+	timers []string
+	until  time.Time
 	// retry: its worker was lost again and again.
 	retry bool
 }
@@ -125,6 +127,7 @@ type mTask struct {
 	asked         []*mDecision
 	denied        map[string]bool
 	items         map[string]bool
+	timers        map[string]*mTimer
 	result        string
 	failure       string
 	progress      string
@@ -155,6 +158,7 @@ func (t *mTask) state() string {
 }
 
 type mGrant struct {
+	id    string
 	item  string
 	state decision.GrantState
 	until time.Time

@@ -16,8 +16,9 @@ func (m *model) ready(t *mTask) {
 	t.phase, t.wait, t.readySince = task.Ready, mWait{}, m.now()
 }
 
-// satisfied: enough of the named questions are closed, or the time has come.
-func (m *model) satisfied(w mWait) bool {
+// satisfied: enough of the named questions are closed and of the named timers
+// have fired, or the time has come.
+func (m *model) satisfied(t *mTask, w mWait) bool {
 	if !w.until.IsZero() && !m.now().Before(w.until) {
 		return true
 	}
@@ -27,8 +28,13 @@ func (m *model) satisfied(w mWait) bool {
 			closed++
 		}
 	}
-	if w.all {
-		return len(w.named) > 0 && closed == len(w.named)
+	for _, key := range w.timers {
+		if have := t.timers[key]; have != nil && have.fired {
+			closed++
+		}
+	}
+	if members := len(w.named) + len(w.timers); w.all {
+		return members > 0 && closed == members
 	}
 	return closed > 0
 }
@@ -36,7 +42,7 @@ func (m *model) satisfied(w mWait) bool {
 // wakes: a signal that ends a sleep by itself.
 func wakes(s mSignal, w mWait) bool {
 	switch s.kind {
-	case task.Message, task.HoldLifted:
+	case task.Message, task.HoldLifted, task.ApprovalRevoked:
 		return true
 	case task.DecisionClosed:
 		return !w.names(s.d)
@@ -53,7 +59,7 @@ func (m *model) signal(t *mTask, s mSignal) {
 	t.lastSignal++
 	s.id = t.lastSignal
 	t.signals = append(t.signals, s)
-	if t.phase == task.Waiting && (m.satisfied(t.wait) || wakes(s, t.wait)) {
+	if t.phase == task.Waiting && (m.satisfied(t, t.wait) || wakes(s, t.wait)) {
 		m.ready(t)
 	}
 }
@@ -64,7 +70,7 @@ func (m *model) ack(t *mTask, ids []uint64) {
 		if !slices.Contains(ids, s.id) {
 			return false
 		}
-		if s.d != nil && s.d.status == decision.Resolved {
+		if s.kind == task.DecisionClosed && s.d.status == decision.Resolved {
 			s.d.delivered = true
 		}
 		return true
@@ -91,6 +97,7 @@ func (m *model) askStop(t *mTask) {
 // end ends a task, and with it all it has asked.
 func (m *model) end(t *mTask, phase task.Phase, lost bool) {
 	t.phase, t.wait, t.lease, t.claim = phase, mWait{}, "", ""
+	clear(t.timers)
 	for _, d := range t.asked {
 		if d.status == decision.Pending {
 			d.status = decision.Canceled

@@ -40,7 +40,7 @@ func (m *model) create(c creation) (string, *mTask) {
 	}
 	t := &mTask{
 		thread: th, agent: c.agent, labels: c.labels, mute: c.mute, max: c.max, deadline: c.deadline,
-		names: map[string]*mDecision{}, denied: map[string]bool{}, items: map[string]bool{},
+		names: map[string]*mDecision{}, denied: map[string]bool{}, items: map[string]bool{}, timers: map[string]*mTimer{},
 	}
 	if t.max == 0 {
 		t.max = m.limits.attempts
@@ -156,13 +156,18 @@ func (m *model) yield(t *mTask, lease string, w mWait, c *checkpointing, acks []
 			return "FIELD wait.decision_ids"
 		}
 	}
+	for _, key := range w.timers {
+		if t.timers[key] == nil {
+			return "FIELD wait.timers"
+		}
+	}
 	if !t.holds(lease) {
 		return "LEASE_LOST"
 	}
 	if c != nil && c.expected != t.check.version {
 		return fmt.Sprintf("CONFLICT %d", t.check.version)
 	}
-	if len(w.named) == 0 && w.until.IsZero() {
+	if len(w.named)+len(w.timers) == 0 && w.until.IsZero() {
 		return "EMPTY_WAIT"
 	}
 	if c != nil {
@@ -177,7 +182,7 @@ func (m *model) yield(t *mTask, lease string, w mWait, c *checkpointing, acks []
 	switch {
 	case t.stop:
 		m.end(t, t.stoppedAs(), false)
-	case unheard || m.satisfied(w):
+	case unheard || m.satisfied(t, w):
 		m.ready(t)
 	default:
 		t.phase, t.wait = task.Waiting, w

@@ -152,7 +152,16 @@ func (w *world) yieldTask(h hand) {
 	for _, d := range wait.named {
 		cmd.Wait.Decisions = append(cmd.Wait.Decisions, d.id)
 	}
-	if w.chance(3) || len(wait.named) == 0 && !w.chance(6) {
+	for _, key := range h.task.keys() {
+		if w.chance(2) {
+			wait.timers = append(wait.timers, key)
+		}
+	}
+	if w.chance(40) {
+		wait.timers = append(wait.timers, "t9")
+	}
+	cmd.Wait.Timers = wait.timers
+	if w.chance(3) || len(wait.named)+len(wait.timers) == 0 && !w.chance(6) {
 		wait.until = w.now().Add(time.Duration(w.rand.IntN(120)-5) * time.Second)
 		cmd.Wait.Until = wait.until
 	}
@@ -163,7 +172,7 @@ func (w *world) yieldTask(h hand) {
 		write := saved.write()
 		cmd.Checkpoint = &write
 	}
-	text := fmt.Sprintf("all %v of %v until %s checkpoint %v acks %v", wait.all, cmd.Wait.Decisions, wait.until.Format("15:04:05.0"), c, cmd.Ack)
+	text := fmt.Sprintf("all %v of %v %v until %s checkpoint %v acks %v", wait.all, cmd.Wait.Decisions, wait.timers, wait.until.Format("15:04:05.0"), c, cmd.Ack)
 	w.with(h, "YieldTask", "R2", text, func() (string, error) {
 		phase, err := w.app.YieldTask(w.ctx, h.principal, cmd)
 		return "ok " + phase.String(), err

@@ -166,6 +166,7 @@ func (r *runs) visited() {
 	underLease := []string{
 		"Heartbeat", "SaveCheckpoint", "AckSignals", "UpdateProgress", "AppendItems", "RequestDecision",
 		"YieldTask", "ReleaseTask", "CompleteTask", "FailTask", "StopTask", "PauseTask", "ResumeTask",
+		"SetTimer", "CancelTimer",
 	}
 	for _, command := range underLease {
 		for _, state := range live {
@@ -196,6 +197,8 @@ func wantedAnswers() map[string][]string {
 		"SetKillSwitch":   {"ok", "STEP_UP"},
 		"RequestDecision": {"ok", "KEY_REUSED", "DENIED_BEFORE", "CEILING", "TASK_ENDED", "LEASE_LOST", "QUOTA", "FIELD", "KILL_SWITCH"},
 		"YieldTask":       {"WAITING", "READY", "CANCELED", "EXPIRED", "LEASE_LOST", "EMPTY_WAIT", "CONFLICT", "FIELD"},
+		"SetTimer":        {"ok", "QUOTA", "LEASE_LOST"},
+		"RevokeGrant":     {"revoked", "ended"},
 		"SaveCheckpoint":  {"ok", "CONFLICT", "LEASE_LOST"},
 		"StopTask":        {"stopped", "stopping", "already", "NOT_FOUND", "KEY_REUSED"},
 		"SendMessage":     {"READY", "RUNNING", "NO_AGENT"},

@@ -67,6 +67,26 @@ func (v Visits) Write(to io.Writer) {
 		}
 	}
 	v.writeAnswers(to)
+	v.writeRarest(to)
+}
+
+// writeRarest prints the cells of tasks and decisions that were met least, where
+// a generator would first stop to reach something.
+func (v Visits) writeRarest(to io.Writer) {
+	const shown = 10
+	var cells []Cell
+	for cell := range v {
+		if cell.What == "task" || cell.What == "decision" {
+			cells = append(cells, cell)
+		}
+	}
+	slices.SortFunc(cells, func(a, b Cell) int {
+		return cmp.Or(cmp.Compare(v[a], v[b]), strings.Compare(a.Command, b.Command), strings.Compare(a.State, b.State))
+	})
+	fmt.Fprintln(to, "met least") //nolint:errcheck // a table for people
+	for _, cell := range cells[:min(shown, len(cells))] {
+		fmt.Fprintf(to, "  %-16s %-13s %d\n", cell.Command, cell.State, v[cell]) //nolint:errcheck // as above
+	}
 }
 
 // answers is the kind of cell that counts what commands were answered. It is

@@ -160,7 +160,7 @@ func signalText(signals []app.SignalView) string {
 		if s.About != nil {
 			text += ":" + s.About.Status.String() + ":" + answerText(s.About.Answer)
 		}
-		out = append(out, text+s.Text)
+		out = append(out, text+s.Text+s.Timer+string(s.Data))
 	}
 	return "[" + strings.Join(out, " ") + "]"
 }

@@ -169,6 +169,7 @@ func (w *world) begin() error {
 func (w *world) limits() policy.Limits {
 	l := policy.DefaultLimits()
 	l.OpenTasks, l.OpenDecisions, l.OpenDecisionsPerTask = 9, 5, 3
+	l.TimersPerTask = timersAtOnce
 	l.MaxAttemptsDefault = 5
 	// Who is there for a task, and who says nothing, is not part of this story.
 	l.NoWorkerShow, l.SilenceDefault = farAway, farAway
