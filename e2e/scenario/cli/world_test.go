@@ -16,6 +16,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/beckon-dev/beckon/clients/cmd/beckon/cli"
 	beckon "github.com/beckon-dev/beckon/clients/go"
@@ -268,6 +269,8 @@ func phoneCommand(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Setenv("DECISION", w.decision(ctx, ts).GetId())
 	case "answer":
 		w.answer(ctx, ts, args[1:])
+	case "begin": // what the agent asks for is approved and begun; its task has timers
+		err = w.begin(ctx, ts, filepath.Join(w.dir, "config", "agent.json"))
 	case "stop":
 		_, err = w.phone.Tasks.StopTask(ctx, &v1.StopTaskRequest{IdempotencyKey: beckon.NewID(), TaskId: w.task(ctx, ts, "RUNNING").GetId(), Reason: "enough"})
 	case "kill-switch-off":
@@ -307,6 +310,47 @@ func (w *world) agent(ctx context.Context, file string, ceiling v1.EffectClass) 
 		return err
 	}
 	return beckon.WriteKeyFile(file, beckon.KeyFile{Server: w.server.URL(), Key: issued.GetSecret()})
+}
+
+// begin is an agent in a task with a timer that fires and one that waits: it asks
+// for an action, has it approved by the phone and begins it.
+func (w *world) begin(ctx context.Context, ts *testscript.TestScript, file string) error {
+	key, err := beckon.ReadKeyFile(file)
+	if err != nil {
+		return err
+	}
+	agent, err := beckon.NewAgent(key, beckon.Options{})
+	if err != nil {
+		return err
+	}
+	defer agent.Close()
+	work, err := agent.Start(ctx, &v1.CreateTaskRequest{Title: "Write"})
+	if err != nil {
+		return err
+	}
+	ts.Setenv("TASK", work.ID())
+	for name, after := range map[string]time.Duration{"at once": time.Millisecond, "later": time.Hour} {
+		if _, err := agent.Timers.SetTimer(ctx, &v1.SetTimerRequest{
+			TaskId: work.ID(), LeaseId: work.Lease, Key: name, Data: []byte("look again"),
+			When: &v1.SetTimerRequest_After{After: durationpb.New(after)},
+		}); err != nil {
+			return err
+		}
+	}
+	class := v1.EffectClass_EFFECT_CLASS_WRITE_REVERSIBLE
+	d, err := work.Ask(ctx, &v1.RequestDecisionRequest{
+		Key: "write", Kind: v1.DecisionKind_DECISION_KIND_CONFIRM_ACTION, Title: "Write?",
+		Items: []*v1.DecisionItem{{Id: "it", Action: &v1.Action{App: "files", Operation: "write", ArgsJson: []byte(`{}`), EffectClass: class}}},
+	})
+	if err != nil {
+		return err
+	}
+	w.answer(ctx, ts, []string{"approve"})
+	if d, err = work.Wait(ctx, d.GetId()); err != nil {
+		return err
+	}
+	_, err = work.Effect(ctx, "write", d, func(context.Context, beckon.Go) (string, error) { return "", nil })
+	return err
 }
 
 // join redeems a code, leaves the digits in a file and waits to be let in.

@@ -40,6 +40,7 @@ type commandLine struct {
 	Watch      watchCommand      `cmd:"" group:"For people" help:"Print each change as it happens: questions, answers, tasks and results."`
 	Show       showCommand       `cmd:"" group:"For people" help:"Show a decision, a task or a thread."`
 	Answer     answerCommand     `cmd:"" group:"For people" help:"Answer a decision."`
+	Revoke     revokeCommand     `cmd:"" group:"For people" help:"Take back an approval that the agent has not used yet."`
 	Snooze     snoozeCommand     `cmd:"" group:"For people" help:"Put a decision aside for a while; nobody has answered it then."`
 	DenyAll    denyAllCommand    `cmd:"" group:"For people" help:"Refuse everything that is open, of the account, an agent or a task."`
 	Task       taskCommand       `cmd:"" group:"For people" help:"Tasks: list, show, pause, resume, stop."`
@@ -48,6 +49,7 @@ type commandLine struct {
 	Devices    devicesCommand    `cmd:"" group:"For people" help:"List your devices, or ring or revoke one."`
 	KillSwitch killSwitchCommand `cmd:"" group:"For people" help:"Stop every agent of the account at once, or let them work again."`
 	Effect     effectCommand     `cmd:"" group:"For people" help:"What agents have done to the outside world."`
+	Timer      timerCommand      `cmd:"" group:"For people" help:"When tasks are woken."`
 	Deliveries deliveriesCommand `cmd:"" group:"For people" help:"List what was to ring, on which device, and why it did or did not."`
 	Audit      auditCommand      `cmd:"" group:"For people" help:"Show, export or verify what was done in your account, by whom and when."`
 	Settings   settingsCommand   `cmd:"" group:"For people" help:"Show or change how much a push may show."`

@@ -368,7 +368,7 @@ func word[E interface {
 		"DECISION_STATE_", "DECISION_KIND_", "OPTION_KIND_", "TEXT_RULE_", "SURFACE_", "TASK_PHASE_", "HOLD_KIND_",
 		"ITEM_ROLE_", "ITEM_KIND_", "OUTPUT_STREAM_", "PLATFORM_", "INSTALLATION_STATE_", "PUSH_HEALTH_", "LINK_STATE_",
 		"ANSWER_OUTCOME_", "STOP_OUTCOME_", "CONTENT_LEVEL_", "STEP_", "DELIVERY_STATE_", "PUSH_KIND_", "EFFECT_STATE_", "EFFECT_EXIT_",
-		"EVIDENCE_KIND_", "FIELD_TYPE_", "WAIT_MODE_",
+		"EVIDENCE_KIND_", "FIELD_TYPE_", "REVOKE_OUTCOME_", "WAIT_MODE_",
 	} {
 		if rest, found := strings.CutPrefix(name, prefix); found {
 			name = rest
