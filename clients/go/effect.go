@@ -111,25 +111,26 @@ func done(e *v1.Effect) bool {
 		e.GetState() == v1.EffectState_EFFECT_STATE_RESOLVED_BY_HUMAN && e.GetExit() == v1.EffectExit_EFFECT_EXIT_HAPPENED
 }
 
-// beginEffect asks for GO. Where the answer to one of its own calls got lost,
-// GO was said and nothing was run: it says so, and asks for the next generation.
+// beginEffect asks for GO, and goes on asking under the same attempt while the
+// server is away. Where the answer to one of its own calls got lost, GO was said
+// and nothing was run: it says so, and asks for the next generation.
 func (w *Work) beginEffect(ctx context.Context, req *v1.BeginEffectRequest) (*v1.BeginEffectResponse, error) {
-	req.TaskId, req.LeaseId, req.AttemptId = w.ID(), w.Lease, NewID()
-	res, err := w.agent.Effects.BeginEffect(ctx, req)
-	if err != nil {
-		return nil, err
+	for {
+		req.TaskId, req.LeaseId, req.AttemptId = w.ID(), w.Lease, NewID()
+		res, err := try(ctx, w.agent, func() (*v1.BeginEffectResponse, error) { return w.agent.Effects.BeginEffect(ctx, req) })
+		if err != nil {
+			return nil, err
+		}
+		e := res.GetEffect()
+		lost := res.GetOutcome() != v1.BeginOutcome_BEGIN_OUTCOME_GO &&
+			e.GetState() == v1.EffectState_EFFECT_STATE_BEGUN && e.GetAttemptId() == req.GetAttemptId()
+		if !lost {
+			return res, nil
+		}
+		if _, err := w.confirmEffect(ctx, e, v1.EffectResult_EFFECT_RESULT_DEFINITE_FAILURE, "The answer got lost, and nothing was run."); err != nil {
+			return nil, err
+		}
 	}
-	e := res.GetEffect()
-	lost := res.GetOutcome() != v1.BeginOutcome_BEGIN_OUTCOME_GO &&
-		e.GetState() == v1.EffectState_EFFECT_STATE_BEGUN && e.GetAttemptId() == req.GetAttemptId()
-	if !lost {
-		return res, nil
-	}
-	if _, err := w.confirmEffect(ctx, e, v1.EffectResult_EFFECT_RESULT_DEFINITE_FAILURE, "The answer got lost, and nothing was run."); err != nil {
-		return nil, err
-	}
-	req.AttemptId = NewID()
-	return w.agent.Effects.BeginEffect(ctx, req)
 }
 
 // confirmEffect says how a generation went, and goes on saying it for a while

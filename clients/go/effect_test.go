@@ -100,8 +100,9 @@ func TestEffect_RunsOnce(t *testing.T) {
 func TestEffect_LostAnswers(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(*fakeServer, *sender){
-		"begin":   func(f *fakeServer, _ *sender) { f.with(func() { f.lose = 1 }) },
-		"confirm": func(f *fakeServer, s *sender) { s.after = func() { f.with(func() { f.lose = 1 }) } },
+		"begin":                func(f *fakeServer, _ *sender) { f.with(func() { f.lose = 1 }) },
+		"begin, away for long": func(f *fakeServer, _ *sender) { f.with(func() { f.lose, f.refuse = 6, 3 }) },
+		"confirm":              func(f *fakeServer, s *sender) { s.after = func() { f.with(func() { f.lose = 1 }) } },
 		"confirm, often": func(f *fakeServer, s *sender) {
 			s.after = func() { f.with(func() { f.lose, f.refuse = 6, 3 }) }
 		},
@@ -115,7 +116,7 @@ func TestEffect_LostAnswers(t *testing.T) {
 			if err != nil || e.GetState() != v1.EffectState_EFFECT_STATE_CONFIRMED || s.sent != 1 {
 				t.Errorf("sent %d times, %v, %v", s.sent, e, err)
 			}
-			if want := map[string]uint32{"begin": 2}[name]; want != 0 && e.GetGeneration() != want {
+			if want := map[string]uint32{"begin": 2, "begin, away for long": 2}[name]; want != 0 && e.GetGeneration() != want {
 				t.Errorf("generation %d", e.GetGeneration())
 			}
 		})

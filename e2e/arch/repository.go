@@ -135,6 +135,7 @@ func e2eRows() []Row {
 		{Folder: "e2e/stack/**", Imports: everything},
 		{Folder: "e2e/scenario/**", Imports: everything},
 		{Folder: "e2e/outage/**", Imports: everything},
+		{Folder: "e2e/resume/**", Imports: everything},
 		{Folder: "e2e/sim/**", Imports: everything, Except: []string{"push/plan", "push/outbox", "sync/off"},
 			Why: "its checkers, as those of e2e/verify, share nothing with what they judge"},
 		{Folder: "e2e/alerts/oracle", Why: "it judges by the story alone and uses nothing of what it judges"},
