@@ -218,7 +218,7 @@ func visit(t *testing.T, first world) int {
 }
 
 // problem is what is wrong with a world; empty where nothing is.
-func (w world) problem() string {
+func (w *world) problem() string {
 	open := func(id string) bool {
 		return id == "ask" && w.ask.Status == decision.Pending || id == "offer" && w.offer.Status == decision.Pending
 	}
@@ -234,7 +234,7 @@ func (w world) problem() string {
 	if free := w.freed(); free.task.Hold.Kind != task.HoldNone && free.task.Hold.Kind != task.HoldStop {
 		return "nobody can lift the hold " + free.task.Hold.Kind.String()
 	}
-	stopped := w
+	stopped := *w
 	stopped.do(task.Stop{By: "person"}, start)
 	if !stopped.task.Phase.Terminal() {
 		for _, news := range []bool{true, false} {
@@ -253,15 +253,16 @@ func (w world) problem() string {
 }
 
 // freed is the world after a person has lifted what can be lifted.
-func (w world) freed() world {
-	w.resolve(decision.ExitSkip)
-	w.do(task.Resume{}, start)
-	return w
+func (w *world) freed() world {
+	free := *w
+	free.resolve(decision.ExitSkip)
+	free.do(task.Resume{}, start)
+	return free
 }
 
 // remains is what is left open of a task that has ended and should not be, once
 // a person has said what happened in any of the offered ways.
-func (w world) remains() string {
+func (w *world) remains() string {
 	if w.ask.Status == decision.Pending || w.offer.Status == decision.Pending {
 		return "it has ended, and a question waits for an answer that helps nobody"
 	}
@@ -279,7 +280,7 @@ func (w world) remains() string {
 		return "the card has no way out"
 	}
 	for _, o := range exits {
-		said := w
+		said := *w
 		if o.ID == decision.ExitDoIt || !said.resolve(o.ID) {
 			return "the way out " + o.ID + " leads nowhere"
 		}

@@ -34,7 +34,7 @@ func newWorld(review bool, attempts int) world {
 
 // key is all of a world that what follows depends on. Ways in which a question
 // or a permission can be over are one here: nothing changes it any more.
-func (w world) key() string {
+func (w *world) key() string {
 	s, e := w.task, w.effect
 	armed := len(w.ask.Grants) > 0 && w.ask.Grants[0].State == decision.Armed
 	open := func(d decision.State) bool { return d.Status == decision.Pending }
