@@ -197,7 +197,7 @@ func wantedAnswers() map[string][]string {
 		"SetKillSwitch":   {"ok", "STEP_UP"},
 		"RequestDecision": {"ok", "KEY_REUSED", "DENIED_BEFORE", "CEILING", "TASK_ENDED", "LEASE_LOST", "QUOTA", "FIELD", "KILL_SWITCH"},
 		"YieldTask":       {"WAITING", "READY", "CANCELED", "EXPIRED", "LEASE_LOST", "EMPTY_WAIT", "CONFLICT", "FIELD"},
-		"SetTimer":        {"ok", "QUOTA", "LEASE_LOST"},
+		"SetTimer":        {"ok", "LEASE_LOST"},
 		"RevokeGrant":     {"revoked", "ended"},
 		"SaveCheckpoint":  {"ok", "CONFLICT", "LEASE_LOST"},
 		"StopTask":        {"stopped", "stopping", "already", "NOT_FOUND", "KEY_REUSED"},
