@@ -223,7 +223,7 @@ func TestArtifacts_AnyChunks(t *testing.T) {
 	c := held(t, agent, "chunks")
 	seed := rand.Uint64()
 	t.Log("seed", seed)
-	r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a test repeats it
+	r := rand.New(rand.NewPCG(seed, 0))
 	taken := 0
 	for n := range 60 {
 		data := make([]byte, 1+r.IntN(150_000))

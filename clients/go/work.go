@@ -202,6 +202,13 @@ func (w *Work) Release(ctx context.Context) (v1.TaskPhase, error) {
 	return res.GetPhase(), err
 }
 
+// GiveUp cancels the task, for a reason that its timeline tells: its own agent
+// does not want it any more. Nobody is called.
+func (w *Work) GiveUp(ctx context.Context, reason string) error {
+	_, err := w.agent.Tasks.ReleaseTask(ctx, &v1.ReleaseTaskRequest{TaskId: w.ID(), LeaseId: w.Lease, GiveUp: reason})
+	return err
+}
+
 // Complete ends the task. Without a result there is nothing to read, and nobody
 // is called who has just answered a question of this task.
 func (w *Work) Complete(ctx context.Context, result *v1.TaskResult, signals ...uint64) (*v1.Task, error) {

@@ -125,10 +125,10 @@ func TestEffect_KilledBeforeDispatch(t *testing.T) {
 	}
 }
 
-// Row 25: killed after the outside has it and before anybody was told. The
+// Killed after the outside has it and before anybody was told. The
 // effect is uncertain, the phone rings, nothing reaches the outside again by
 // itself, and each of the four exits works.
-func TestEffect_Row25_KilledAfterDispatch(t *testing.T) {
+func TestEffect_KilledAfterDispatch(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	for _, row := range []struct {

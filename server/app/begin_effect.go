@@ -81,7 +81,7 @@ func (a *App) BeginEffect(ctx context.Context, p policy.Principal, c BeginEffect
 
 // frozen is the action of a begin with its digest, computed from the bytes that
 // are there: the approved ones for a grant. An action named beside a grant has
-// to be the approved one (row 29).
+// to be the approved one.
 func (a *App) frozen(ctx context.Context, account string, c BeginEffect) (decision.Action, error) {
 	if c.Grant == "" && c.Action == nil {
 		return decision.Action{}, &FieldError{Field: "grant_id", Reason: "MISSING"}

@@ -93,7 +93,7 @@ func TestBeginEffect_OneTransaction(t *testing.T) {
 
 // ha-mcp PR#2399: one click, N executions. However many ask for GO by one grant,
 // by one name or by many, one of them gets it.
-func TestBeginEffect_Row22_OneClickOneGo(t *testing.T) {
+func TestBeginEffect_OneClickOneGo(t *testing.T) {
 	t.Parallel()
 	for name, key := range map[string]func(int) string{
 		"one name":   func(int) string { return "send" },
@@ -134,7 +134,7 @@ func TestBeginEffect_Row22_OneClickOneGo(t *testing.T) {
 
 // pydantic-ai#6968, extra#139, pi-mcp-adapter PR#372: arguments that differ from those approved. Any byte of the
 // canonical action makes it another one; white space and order do not.
-func TestBeginEffect_Row29_AnyByteChanged(t *testing.T) {
+func TestBeginEffect_AnyByteChanged(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	_, held := h.startTask("one")

@@ -25,7 +25,7 @@ func (h *harness) confirm(e effect.State, generation uint32, ok bool, lease stri
 // paperclip PR#12835: a failed approved action asks again. A definite failure
 // said by the holder opens the next generation on the same grant, without a new
 // card, up to the third.
-func TestConfirmEffect_Row26_DefiniteFailure(t *testing.T) {
+func TestConfirmEffect_DefiniteFailure(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	s, held := h.startTask("one")

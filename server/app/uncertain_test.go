@@ -47,7 +47,7 @@ func (h *harness) resolve(d decision.State, exit string) {
 // crewAI#5802, agent-framework#3938, DashClaw#105: a side effect repeated. However the lease of a begun effect ends,
 // the effect is uncertain, the task is held, and the person is called with the
 // exits that make sense; nothing says GO again.
-func TestUncertain_Row25_HoweverTheLeaseEnds(t *testing.T) {
+func TestUncertain_HoweverTheLeaseEnds(t *testing.T) {
 	t.Parallel()
 	four, three := []string{"happened", "do_it", "skip", "stop"}, []string{"happened", "skip", "stop"}
 	for name, row := range map[string]struct {

@@ -83,7 +83,12 @@ func (s taskService) YieldTask(ctx context.Context, r *v1.YieldTaskRequest) (*v1
 }
 
 func (s taskService) ReleaseTask(ctx context.Context, r *v1.ReleaseTaskRequest) (*v1.ReleaseTaskResponse, error) {
-	phase, err := s.app.ReleaseTask(ctx, principalOf(ctx), app.Held{Task: r.GetTaskId(), Lease: r.GetLeaseId()})
+	held := app.Held{Task: r.GetTaskId(), Lease: r.GetLeaseId()}
+	if r.GetGiveUp() != "" {
+		phase, err := s.app.GiveUpTask(ctx, principalOf(ctx), held, r.GetGiveUp())
+		return &v1.ReleaseTaskResponse{Phase: v1.TaskPhase(phase)}, err
+	}
+	phase, err := s.app.ReleaseTask(ctx, principalOf(ctx), held)
 	return &v1.ReleaseTaskResponse{Phase: v1.TaskPhase(phase)}, err
 }
 

@@ -50,6 +50,9 @@ type Yield struct {
 // Release gives the lease back with nothing to wait for.
 type Release struct {
 	Lease string
+	// GiveUp, where it is set, says why nobody wants the task any more: it is
+	// CANCELED by its agent instead of READY.
+	GiveUp string
 }
 
 // Complete ends the task with a result.

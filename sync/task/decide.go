@@ -176,6 +176,9 @@ func decideUnderLease(s State, c Command, now time.Time) ([]Event, error) {
 	case Yield:
 		return decideYield(s, c)
 	case Release:
+		if c.GiveUp != "" {
+			return returned(s, OpRelease, CanceledBy{By: s.Agent, Reason: c.GiveUp}), nil
+		}
 		return returned(s, OpRelease, Readied{}), nil
 	case Complete:
 		return decideComplete(s, c), nil

@@ -153,6 +153,7 @@ func rows() []row {
 		{"", "given back by release", task.Yield{Lease: other, Wait: wait}, gaveBack(task.OpRelease), lost},
 		{"Release", "release", task.Release{Lease: held}, nil, back("READY")},
 		{"", "other lease", task.Release{Lease: other}, nil, lost},
+		{"", "given up", task.Release{Lease: held, GiveUp: "why"}, nil, [4]string{"lost", "CANCELED", "lost", "lost"}},
 		{"", "given back by release", task.Release{Lease: other}, gaveBack(task.OpRelease), nothing},
 		{"", "given back by yield", task.Release{Lease: other}, gaveBack(task.OpYield), lost},
 		{"", "nothing after release", task.Heartbeat{Lease: other}, gaveBack(task.OpRelease), lost},

@@ -32,8 +32,8 @@ func artifactViewOf(a *v1.Artifact) artifactView {
 }
 
 type artifactGetCommand struct {
-	Digest string `arg:""                                                             help:"SHA-256 of the file, 64 digits."`
-	Out    string `help:"File to write, which must not be there; standard output otherwise." name:"out"                        placeholder:"FILE" short:"o" type:"path"`
+	Digest string `arg:""                                                                    help:"SHA-256 of the file, 64 digits."`
+	Out    string `help:"File to write, which must not be there; standard output otherwise." name:"out"                             placeholder:"FILE" short:"o" type:"path"`
 }
 
 // Run downloads a file. What does not have the digest is not left under the name.
@@ -84,8 +84,8 @@ func (c artifactGetCommand) save(s *session, p *beckon.Person, sum []byte) (*v1.
 }
 
 type artifactPutCommand struct {
-	File string `arg:""                                                     help:"The file; - is standard input."`
-	Name string `help:"What to call it; the file's own name otherwise."       placeholder:"NAME"`
+	File string `arg:""                                                         help:"The file; - is standard input."`
+	Name string `help:"What to call it; the file's own name otherwise."         placeholder:"NAME"`
 	Type string `help:"What it is, such as text/x-diff; by its name otherwise." placeholder:"TYPE"`
 }
 

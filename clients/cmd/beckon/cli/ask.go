@@ -193,7 +193,7 @@ func (c askCommand) drop(s *session, w *beckon.Work, own *owner, err error) {
 			return
 		}
 	}
-	_, _ = w.Fail(ctx, &v1.TaskFailure{Code: "not_asked", Text: "The server did not take the question, so nothing was asked."})
+	_ = w.GiveUp(ctx, "the server did not take the question, so nothing was asked")
 }
 
 // leave takes a question back when nobody waits for it any more.
@@ -241,7 +241,7 @@ func (c askCommand) doubt(s *session, w *beckon.Work, own *owner, req *v1.Reques
 // none.
 func (o *owner) giveUp(ctx context.Context, w *beckon.Work) {
 	if o != nil {
-		_, _ = w.Fail(ctx, &v1.TaskFailure{Code: "interrupted", Text: "The program stopped waiting before there was an answer."})
+		_ = w.GiveUp(ctx, "the program stopped waiting before there was an answer")
 	}
 }
 
@@ -315,7 +315,7 @@ func (s *session) asked(d *v1.Decision) error {
 	if !s.line.JSON {
 		switch {
 		case d.GetKind() == v1.DecisionKind_DECISION_KIND_TEXT:
-			s.sayf("%s", got.GetText())
+			s.words(got.GetText())
 		case len(got.GetContentJson()) > 0:
 			s.sayf("%s", got.GetContentJson())
 		default:

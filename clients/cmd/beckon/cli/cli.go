@@ -17,6 +17,7 @@ import (
 
 	"connectrpc.com/connect/v2"
 	"github.com/alecthomas/kong"
+	"golang.org/x/term"
 
 	"github.com/beckon-dev/beckon/clients/cmd/beckon/screen"
 	beckon "github.com/beckon-dev/beckon/clients/go"
@@ -66,6 +67,7 @@ type session struct {
 	out, err *os.File
 	lines    *bufio.Reader // of in, once somebody was asked
 	typedID  bool          // what is not found was typed
+	unsaid   error         // the first line of the result that could not be written
 	version  string
 }
 
@@ -185,6 +187,9 @@ func untilSignal(ctx context.Context) (context.Context, func()) {
 // report tells how a command ended and gives its status.
 func (s *session) report(err error) int {
 	if err == nil {
+		err = s.unsaid
+	}
+	if err == nil {
 		return 0
 	}
 	if e, ok := errors.AsType[exit](err); ok {
@@ -235,7 +240,7 @@ func (s *session) id(text string, kinds ...string) error {
 	}
 	var names []string
 	for _, k := range kinds {
-		name := map[string]string{"dec": "decision", "tsk": "task", "thr": "thread", "ins": "device"}[k]
+		name := map[string]string{"dec": "decision", "tsk": "task", "thr": "thread", "ins": "device", "eff": "effect"}[k]
 		names = append(names, name+" ("+k+"_…)")
 	}
 	return usage("%q is no %s", text, strings.Join(names, " or "))
@@ -256,6 +261,8 @@ func hintFor(err error) string {
 		return "`beckon kill-switch` shows since when; only the person lets the agents work again"
 	case beckon.ReasonOf(err) == beckon.ReasonStepUp:
 		return "do it on an unlocked phone or in the web app; " + lastTerminal
+	case beckon.ReasonOf(err) == "CEILING":
+		return "an action without --class counts as 3; `beckon agent add --ceiling` says up to which class an agent may ask"
 	case beckon.ReasonOf(err) == beckon.ReasonKeyReused:
 		return "--key names another question already; choose another one"
 	default:
@@ -274,10 +281,26 @@ func (s *session) notef(format string, args ...any) {
 	_, _ = fmt.Fprintln(s.err, "beckon:", text) // nobody is left to tell
 }
 
-// sayf prints a line of the result; what comes from others is made safe.
+// sayf prints a line of the result; what comes from others is made safe. A line
+// that cannot be written makes the command fail in the end.
 func (s *session) sayf(format string, args ...any) {
 	text, _ := screen.Text(fmt.Sprintf(format, args...))
-	_, _ = fmt.Fprintln(s.out, text)
+	s.say(text)
+}
+
+// words prints what a person wrote: made safe for a screen, and as it is for a
+// program that reads it.
+func (s *session) words(text string) {
+	if term.IsTerminal(int(s.out.Fd())) {
+		text, _ = screen.Text(text)
+	}
+	s.say(text)
+}
+
+func (s *session) say(text string) {
+	if _, err := fmt.Fprintln(s.out, text); s.unsaid == nil {
+		s.unsaid = err
+	}
 }
 
 // print writes the result as JSON. Control characters are escaped in it.

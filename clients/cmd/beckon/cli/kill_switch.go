@@ -12,7 +12,7 @@ type killSwitchCommand struct {
 
 // Help is shown under the line about the command.
 func (killSwitchCommand) Help() string {
-	return "On: agents of the account can start, claim, ask and write nothing, and those at work hear a stop. Their tasks wait; you can still read, refuse and stop. " +
+	return "On: agents of the account can start, claim, ask and write nothing, and those at work hear a stop. Their tasks wait, except that a command under `beckon run` and the task of a `beckon ask` end, since nobody could go on with them; you can still read, refuse and stop. " +
 		"Any of your devices may turn it on. Off needs you in person: a phone, the web, or a terminal in the first 30 minutes after its claim."
 }
 

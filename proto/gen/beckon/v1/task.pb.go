@@ -2219,7 +2219,11 @@ type ReleaseTaskRequest struct {
 	// The task.
 	TaskId string `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
 	// The lease; a repeated call with the same lease gives the same answer.
-	LeaseId       string `protobuf:"bytes,2,opt,name=lease_id,json=leaseId,proto3" json:"lease_id,omitempty"`
+	LeaseId string `protobuf:"bytes,2,opt,name=lease_id,json=leaseId,proto3" json:"lease_id,omitempty"`
+	// Set when the agent does not want the task any more, to say why: it is
+	// CANCELED, its open questions with it, and nobody is called. At most 240
+	// bytes.
+	GiveUp        string `protobuf:"bytes,3,opt,name=give_up,json=giveUp,proto3" json:"give_up,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2268,10 +2272,17 @@ func (x *ReleaseTaskRequest) GetLeaseId() string {
 	return ""
 }
 
+func (x *ReleaseTaskRequest) GetGiveUp() string {
+	if x != nil {
+		return x.GiveUp
+	}
+	return ""
+}
+
 // ReleaseTaskResponse tells where the task went.
 type ReleaseTaskResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// READY, or CANCELED under STOP.
+	// READY, or CANCELED under STOP or when it was given up.
 	Phase         TaskPhase `protobuf:"varint,1,opt,name=phase,proto3,enum=beckon.v1.TaskPhase" json:"phase,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3386,10 +3397,11 @@ const file_beckon_v1_task_proto_rawDesc = "" +
 	"checkpoint\x12/\n" +
 	"\x0eack_signal_ids\x18\x05 \x03(\x04B\t\xbaH\x06\x92\x01\x03\x10\x80\x02R\fackSignalIds\"?\n" +
 	"\x11YieldTaskResponse\x12*\n" +
-	"\x05phase\x18\x01 \x01(\x0e2\x14.beckon.v1.TaskPhaseR\x05phase\"^\n" +
+	"\x05phase\x18\x01 \x01(\x0e2\x14.beckon.v1.TaskPhaseR\x05phase\"\x81\x01\n" +
 	"\x12ReleaseTaskRequest\x12\"\n" +
 	"\atask_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x06taskId\x12$\n" +
-	"\blease_id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\aleaseId\"A\n" +
+	"\blease_id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\aleaseId\x12!\n" +
+	"\agive_up\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\xf0\x01R\x06giveUp\"A\n" +
 	"\x13ReleaseTaskResponse\x12*\n" +
 	"\x05phase\x18\x01 \x01(\x0e2\x14.beckon.v1.TaskPhaseR\x05phase\"\x89\x01\n" +
 	"\x11AckSignalsRequest\x12\"\n" +
