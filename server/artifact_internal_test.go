@@ -26,7 +26,7 @@ func (b *bubbled) artifacts(t *testing.T) beckonv1connect.ArtifactServiceClient 
 }
 
 // begun sends the first message of an upload of so many bytes.
-func (b *bubbled) begun(t *testing.T, ctx context.Context, size int) beckonv1connect.ArtifactServiceUploadArtifactClientStream {
+func (b *bubbled) begun(ctx context.Context, t *testing.T, size int) beckonv1connect.ArtifactServiceUploadArtifactClientStream {
 	t.Helper()
 	up, err := b.artifacts(t).UploadArtifact(ctx)
 	must(t, err)
@@ -41,7 +41,7 @@ func (b *bubbled) begun(t *testing.T, ctx context.Context, size int) beckonv1con
 	return up
 }
 
-// T38: a client that sends nothing more holds its upload for the time of one
+// A client that sends nothing more holds its upload for the time of one
 // message; one that sends a byte now and then, for that of the whole.
 func TestUpload_ASlowClientIsCutOff(t *testing.T) {
 	t.Parallel()
@@ -54,7 +54,7 @@ func TestUpload_ASlowClientIsCutOff(t *testing.T) {
 					b := newBubbled(t, choose)
 					ctx, cancel := context.WithCancel(t.Context())
 					defer cancel()
-					up := b.begun(t, ctx, 1<<20)
+					up := b.begun(ctx, t, 1<<20)
 					time.Sleep(10*time.Second - time.Millisecond)
 					synctest.Wait()
 					if n := b.app.OpenStreams(); n != 1 {
@@ -74,7 +74,7 @@ func TestUpload_ASlowClientIsCutOff(t *testing.T) {
 					b := newBubbled(t, choose)
 					ctx, cancel := context.WithCancel(t.Context())
 					defer cancel()
-					up := b.begun(t, ctx, 1<<20)
+					up := b.begun(ctx, t, 1<<20)
 					began := time.Now()
 					for b.app.OpenStreams() == 1 && time.Since(began) < time.Hour {
 						_ = up.Send(&v1.UploadArtifactRequest{Part: &v1.UploadArtifactRequest_Chunk{Chunk: []byte{0}}}) // until it is over
