@@ -83,7 +83,7 @@ func (l *ledger) checkCard(tx *store.Read, s task.State, e effect.State) {
 }
 
 // settleAll ends the story: from wherever everything stands, a person who stops
-// the tasks and says what is true settles every effect (AG10).
+// the tasks and says what is true settles every effect.
 func (l *ledger) settleAll() {
 	l.step = l.Steps + 1
 	p := l.devices[0].Principal

@@ -247,7 +247,7 @@ func (l *ledger) happens(e effect.State) {
 	l.note("the outside did "+e.Key, "")
 }
 
-// wentFor judges a GO: AG3, AG5 and AG7.
+// wentFor judges a GO.
 func (l *ledger) wentFor(d *doer, by *permission, changed bool, before, e effect.State) {
 	at := attemptOf{e.ID, e.Generation}
 	l.gos[at]++

@@ -16,7 +16,7 @@ import (
 	"github.com/beckon-dev/beckon/sync/task"
 )
 
-// AG2 and R13: the answer, the grant, the signal, the wake, what clients are
+// R13: the answer, the grant, the signal, the wake, what clients are
 // told and the audit are one transaction; nobody is called.
 func TestAnswerDecision_OneTransaction(t *testing.T) {
 	t.Parallel()
@@ -179,7 +179,7 @@ func (h *harness) deniedIn(id string, d decision.State) bool {
 	return h.deniedDigest(id, d.Items[0].Action.Digest)
 }
 
-// AG1, and what a double click meets: of two answers at the same moment one
+// What a double click meets: of two answers at the same moment one
 // wins, and the loser hears whose it was.
 func TestAnswerDecision_TwoAtOnce(t *testing.T) {
 	t.Parallel()

@@ -48,7 +48,7 @@ func (c *counts) add(what string) {
 
 // However many call at once, in whatever order: GO is said once for a
 // generation, a question is resolved once, and a task whose question is closed
-// does not sleep on (AG1 to AG3).
+// does not sleep on.
 func TestAtOnce_OneGoOneAnswerNobodySleeps(t *testing.T) {
 	t.Parallel()
 	for name, stand := range map[string]func(*testing.T) *harness{

@@ -167,7 +167,7 @@ func (a *App) beginEffect(tx *store.Tx, p policy.Principal, c BeginEffect, lease
 }
 
 // mayBegin looks again at everything that may have changed since the person
-// said yes (AG7).
+// said yes.
 func (a *App) mayBegin(tx *store.Tx, p policy.Principal, id, lease string, want decision.Action) (task.State, error) {
 	s, err := workTask(tx.Read, p, id, store.ScopeEffectWrite)
 	if err != nil {

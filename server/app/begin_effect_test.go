@@ -193,7 +193,7 @@ func (h *harness) grant(id string) decision.Grant {
 	return g
 }
 
-// AG7: everything that may have changed since the answer is looked at again, and
+// Everything that may have changed since the answer is looked at again, and
 // a refusal changes nothing.
 func TestBeginEffect_Refused(t *testing.T) {
 	t.Parallel()

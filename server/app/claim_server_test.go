@@ -70,7 +70,7 @@ func TestClaimWindow(t *testing.T) {
 	refusedStep(t, "after the window", err, decision.StepVerified)
 }
 
-// T1: of many claims at the same moment one wins.
+// Of many claims at the same moment one wins.
 func TestClaimsAtOnce(t *testing.T) {
 	t.Parallel()
 	h := newEmptyHarness(t)

@@ -92,7 +92,7 @@ func TestWhoMayRevokeWhom(t *testing.T) {
 	}
 }
 
-// T13, on one node: with the commit everything of the device is over.
+// With the commit everything of the device is over.
 func TestRevocationEndsEverything(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

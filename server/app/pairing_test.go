@@ -125,7 +125,7 @@ func TestProbationEndsByItself(t *testing.T) {
 	h.offer(d)
 }
 
-// T3: what is wrong with a secret is not told, and some of it ends the offer.
+// What is wrong with a secret is not told, and some of it ends the offer.
 func TestRedeemRefusals(t *testing.T) {
 	t.Parallel()
 	forms(t, func(t *testing.T, h *harness, take func(app.PairingOffer, newcomer) app.RedeemPairing) {
@@ -224,7 +224,7 @@ func TestWrongSecretsEndAnOffer(t *testing.T) {
 	}
 }
 
-// T4: the thief is first. The real device shows no digits, and the digits of
+// The thief is first. The real device shows no digits, and the digits of
 // the thief let nobody in.
 func TestThiefRedeemsFirst(t *testing.T) {
 	t.Parallel()
@@ -319,7 +319,7 @@ func TestConfirmTooLate(t *testing.T) {
 	h.checkDevices(1)
 }
 
-// T5: nobody but the device that offered confirms.
+// Nobody but the device that offered confirms.
 func TestConfirmByOthers(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -52,7 +52,7 @@ func (h *harness) fresh(s changelog.Scope) copyOf {
 	}
 }
 
-// AG11: pages with writes between them, then the changes since the first page,
+// Pages with writes between them, then the changes since the first page,
 // equal a fresh read: nothing missing, nothing twice, nothing dead.
 func TestBootstrap_WritesBetweenPages(t *testing.T) {
 	t.Parallel()

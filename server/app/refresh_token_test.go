@@ -46,7 +46,7 @@ func TestRefreshChain(t *testing.T) {
 	}
 }
 
-// T8: an answer that got lost is asked for again, by many at once if it has to
+// An answer that got lost is asked for again, by many at once if it has to
 // be: one successor.
 func TestRefreshRepeated(t *testing.T) {
 	t.Parallel()
@@ -79,7 +79,7 @@ func TestRefreshRepeated(t *testing.T) {
 	}
 }
 
-// T9: two hold one chain, so it ends, with everything its installation can do.
+// Two hold one chain, so it ends, with everything its installation can do.
 func TestRefreshReused(t *testing.T) {
 	t.Parallel()
 	for name, spend := range map[string]func(h *harness, d device, first credential.Token){
@@ -117,7 +117,7 @@ func TestRefreshReused(t *testing.T) {
 	}
 }
 
-// T10: who holds only the string can neither refresh nor log the owner out.
+// Who holds only the string can neither refresh nor log the owner out.
 func TestRefreshWithoutProof(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -150,7 +150,7 @@ func TestRefreshWithoutProof(t *testing.T) {
 	}
 }
 
-// T11.
+// A chain ends with its time, and with its device.
 func TestRefreshEnds(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

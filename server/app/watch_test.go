@@ -143,7 +143,7 @@ func TestWatch_ALostWakeCostsABeat(t *testing.T) {
 	})
 }
 
-// SY13 and the trust rule: a device that is revoked hears nothing more, also
+// A device that is revoked hears nothing more, also
 // one that is blocked in a frame nobody reads.
 func TestWatch_EndsWithTheDevice(t *testing.T) {
 	t.Parallel()

@@ -59,7 +59,7 @@ var workVerbs = map[string]func(a *app.App, p policy.Principal, held app.Held) e
 	},
 }
 
-// AG4 and R29: whatever a worker calls under another lease, for a task that is
+// R3 and R29: whatever a worker calls under another lease, for a task that is
 // not its own, or without the right to work, changes nothing.
 func TestWork_RefusedChangesNothing(t *testing.T) {
 	t.Parallel()

@@ -120,7 +120,7 @@ type seen struct {
 	log             []int
 }
 
-// SY8: a cursor from a lost future always resets. One whose client saw nothing
+// A cursor from a lost future always resets. One whose client saw nothing
 // that was lost goes on, as long as the store still knows its epoch and the
 // tombstones after it.
 func TestJudge_LostFutures(t *testing.T) {

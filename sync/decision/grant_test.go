@@ -8,7 +8,7 @@ import (
 	"github.com/beckon-dev/beckon/sync/decision"
 )
 
-// AG5: a grant is used once, by one effect, and never again in whatever way it
+// A grant is used once, by one effect, and never again in whatever way it
 // ended.
 func TestGrant_UsedOnce(t *testing.T) {
 	t.Parallel()

@@ -13,10 +13,10 @@
 //
 // The rules that keep a view equal to what a fresh read would show:
 //
-//   - A page and its cursor are applied together or not at all (SY4), and only
-//     a page of changes moves the cursor (SY5).
+//   - A page and its cursor are applied together or not at all, and only
+//     a page of changes moves the cursor.
 //   - What is newer than held is applied, anything else is not, so duplicates
-//     and overlap are harmless (SY6).
+//     and overlap are harmless.
 //   - While a bootstrap runs, deletions are remembered: a page that was read
 //     before one and arrives after it must not bring the entity back.
 //   - A reset sets the version of everything held to 0 and keeps showing it:

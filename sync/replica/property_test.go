@@ -24,7 +24,7 @@ var (
 
 const shares = 4
 
-// SY2–SY6, and what R25 says of resets: whatever writes, purges, restores and
+// What R25 says of resets: whatever writes, purges, restores and
 // a faulty network do, the view ends equal to a fresh read.
 func TestView_EqualsAFreshRead(t *testing.T) {
 	t.Parallel()
@@ -123,7 +123,7 @@ func FuzzView_AnySplitGivesOneView(f *testing.F) {
 				t.Fatalf("changes were refused: reset %d", reset)
 			}
 			if next, _ := view.At(); page.More && string(next) <= string(cursor) {
-				t.Fatal("more, yet the cursor did not grow") // SY3
+				t.Fatal("more, yet the cursor did not grow")
 			}
 			more = page.More
 		}

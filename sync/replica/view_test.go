@@ -246,7 +246,7 @@ func TestView_SweepSparesWhatAPointReadNamed(t *testing.T) {
 	}
 }
 
-// Overlap brings older versions; they never replace newer ones (SY6).
+// Overlap brings older versions; they never replace newer ones.
 func TestView_OlderVersionIsIgnored(t *testing.T) {
 	t.Parallel()
 	view := replica.Open(following())
@@ -259,7 +259,7 @@ func TestView_OlderVersionIsIgnored(t *testing.T) {
 	}
 }
 
-// A hundred answers to one bad cursor make one bootstrap (SY7).
+// A hundred answers to one bad cursor make one bootstrap.
 func TestView_ResetOnce(t *testing.T) {
 	t.Parallel()
 	view, resets := replica.Open(following()), 0
