@@ -191,6 +191,12 @@ type taskPauseCommand struct {
 	Reason string `help:"Why, for the agent and the timeline."`
 }
 
+// Help is shown under the line about the command.
+func (taskPauseCommand) Help() string {
+	return "A worker that has the task hears of it and gives it back when it can; until then it is pausing. " +
+		"A command under `beckon run` knows no pause and goes on to its end: stop it instead."
+}
+
 // Run pauses a task.
 func (c taskPauseCommand) Run(s *session) error {
 	if err := s.id(c.ID, "tsk"); err != nil {
