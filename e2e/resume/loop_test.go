@@ -3,6 +3,7 @@ package resume_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -163,20 +164,30 @@ func TestHandlerError_IsTriedAgain(t *testing.T) {
 	t.Parallel()
 	in(t, func(h *house) {
 		id := h.task()
+		var mu sync.Mutex
 		var at []time.Time
 		handle := func(context.Context, *beckon.Task) error {
+			mu.Lock()
 			at = append(at, time.Now())
-			if len(at) == 2 {
+			n := len(at)
+			mu.Unlock()
+			if n == 2 {
 				panic("secret")
 			}
 			return errors.New("secret")
 		}
 		w := h.start(beckon.Worker{Retries: 3}, nil, handle)
-		h.wait("the second try", func() bool { return len(at) == 2 })
+		h.wait("the second try", func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return len(at) == 2
+		})
 		w.end(t)
 		h.start(beckon.Worker{Retries: 3}, nil, handle)
 		got := h.phase(id, v1.TaskPhase_TASK_PHASE_FAILED)
 		f := got.GetFailure()
+		mu.Lock()
+		defer mu.Unlock()
 		if len(at) != 4 || f.GetCode() != "handler_error" || !f.GetRetriable() || f.GetText() == "" || f.GetText() == "secret" {
 			t.Fatalf("%d runs, failed as %s", len(at), f)
 		}
