@@ -270,19 +270,30 @@ type counted struct {
 	mu         sync.Mutex
 	held, most int
 	claims     int
-	// claimed, when set, runs between a claim with rows and their re-read.
+	// claimed, when set, runs once between a claim with rows and their re-read.
 	claimed func()
+}
+
+// onceClaimed sets what runs after the next claim with rows.
+func (c *counted) onceClaimed(do func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.claimed = do
 }
 
 func (c *counted) Claim(ctx context.Context, lane string, n int, lease time.Duration) ([]push.Delivery, error) {
 	rows, err := c.Outbox.Claim(ctx, lane, n, lease)
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.claims++
 	c.held += len(rows)
 	c.most = max(c.most, c.held)
-	if c.claimed != nil && len(rows) > 0 {
-		c.claimed()
+	do := c.claimed
+	if len(rows) > 0 {
+		c.claimed = nil
+	}
+	c.mu.Unlock()
+	if do != nil && len(rows) > 0 {
+		do()
 	}
 	return rows, err
 }

@@ -57,12 +57,10 @@ func TestOutage_B14_AnotherPersonOnTheSamePhone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlace(t, false)
 		next := p.person()
-		queue := p.queues[push.LaneAPNs]
-		queue.claimed = func() {
-			queue.claimed = nil
+		p.queues[push.LaneAPNs].onceClaimed(func() {
 			_, err := p.app.PutAddress(t.Context(), next, app.PutAddress{Kind: push.KindAPNs, Env: push.EnvSandbox, Topic: topic, Token: deviceToken()})
 			check(t, err)
-		}
+		})
 		d := p.ask()
 		time.Sleep(time.Minute)
 		row := p.rows(push.LaneAPNs)[d.ID]
