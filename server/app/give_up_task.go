@@ -20,8 +20,11 @@ func (a *App) GiveUpTask(ctx context.Context, p policy.Principal, h Held, why st
 			return nil
 		}
 		s, err := a.stepTask(tx, s, task.Release{Lease: lease, GiveUp: why})
+		if err != nil {
+			return err
+		}
 		phase = s.Phase
-		return err
+		return tx.Audit(p.ID(), "task.given_up", s.ID, "")
 	})
 	return phase, err
 }

@@ -30,6 +30,9 @@ func TestGiveUpTask_CallsNobody(t *testing.T) {
 	if e.Badge != (store.Counters{}) || slices.Contains(e.Outbox, "result_ready") || h.decision(d.ID).Status != decision.Canceled {
 		t.Errorf("left behind %+v", e)
 	}
+	if !slices.Contains(e.Audit, "task.given_up by agent") {
+		t.Errorf("the audit has %q", e.Audit)
+	}
 	items, _, err := h.app.ListItems(t.Context(), h.phone.Principal, app.ListItems{Thread: s.Thread})
 	check(t, err)
 	if len(items) != 1 || items[0].Notable || !strings.Contains(items[0].Parts[0].Text, "nobody waits any more") {
