@@ -384,11 +384,18 @@ func TestTLSIsNotOld(t *testing.T) {
 	t.Parallel()
 	tr := transports(t)[3]
 	s := start(t, tr.options...)
-	d := tls.Dialer{NetDialer: &net.Dialer{}, Config: &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS11}}
+	waitForPort(t, s)
+	// Without the lower bound the client would not even ask for 1.1.
+	d := tls.Dialer{NetDialer: &net.Dialer{}, Config: &tls.Config{
+		InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11,
+	}}
 	c, err := d.DialContext(t.Context(), "tcp", s.Addr().String())
 	if err == nil {
 		check(t, c.Close())
-		t.Error("TLS 1.1 was spoken")
+		t.Fatal("TLS 1.1 was spoken")
+	}
+	if op, ok := errors.AsType[*net.OpError](err); !ok || op.Op != "remote error" {
+		t.Error("the server did not refuse it itself:", err)
 	}
 }
 

@@ -187,10 +187,10 @@ func (s *Server) ready(ctx context.Context) error {
 // and closes the store. Call it once.
 func (s *Server) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, s.close()) }()
-	if err := s.lanes.recover(ctx); err != nil {
-		return err
-	}
-	if err := s.printClaim(ctx); err != nil {
+	if err := s.begin(ctx); err != nil {
+		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+			return nil // told to end before it served anybody: an end like any other
+		}
 		return err
 	}
 	loops, stopLoops := context.WithCancel(context.WithoutCancel(ctx))
@@ -211,6 +211,14 @@ func (s *Server) Run(ctx context.Context) (err error) {
 		return nil
 	}
 	return s.serve(ctx)
+}
+
+// begin does what has to be done before anybody is answered.
+func (s *Server) begin(ctx context.Context) error {
+	if err := s.lanes.recover(ctx); err != nil {
+		return err
+	}
+	return s.printClaim(ctx)
 }
 
 // serve answers the port and the socket until ctx ends or one of them fails.

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"net"
@@ -35,6 +36,19 @@ func refused(t *testing.T, change func(*server.Config)) *server.StartError {
 		t.Errorf("not plain: %q", err)
 	}
 	return why
+}
+
+// TestToldToEndWhileStarting: that is an end like any other, no failure.
+func TestToldToEndWhileStarting(t *testing.T) {
+	t.Parallel()
+	out := &terminal{}
+	cfg := server.Config{Config: config.Default(t.TempDir()), Terminal: out}
+	cfg.Listen = "127.0.0.1:0"
+	s, err := server.New(t.Context(), cfg)
+	check(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	check(t, s.Run(ctx))
 }
 
 // TestBadCertificates: no claim link is shown by a server that cannot serve.
