@@ -90,7 +90,7 @@ func newIssuer(cfg Config, st *store.Store, keys credential.Keys) (*auth.Issuer,
 		Access: auth.KeyRing{Current: auth.SigningKey{ID: "access-1", Key: keys.Access}},
 		Tap:    auth.KeyRing{Current: auth.SigningKey{ID: "tap-1", Key: keys.Tap}},
 		Permit: auth.SigningKey{ID: "permit-1", Key: keys.Permit},
-		Epoch:  st.EpochCount, Now: cfg.Clock, Random: rand.Reader,
+		Epoch:  st.EpochNumber, Now: cfg.Clock, Random: rand.Reader,
 	})
 }
 

@@ -114,7 +114,7 @@ func (w *world) boot() {
 		Access: auth.KeyRing{Current: auth.SigningKey{ID: "access-1", Key: w.keys.Access}},
 		Tap:    auth.KeyRing{Current: auth.SigningKey{ID: "tap-1", Key: w.keys.Tap}},
 		Permit: auth.SigningKey{ID: "permit-1", Key: w.keys.Permit},
-		Epoch:  w.store.EpochCount, Now: w.Now, Random: rand.Reader,
+		Epoch:  w.store.EpochNumber, Now: w.Now, Random: rand.Reader,
 	})
 	w.must(err)
 	limits := policy.BenchLimits()

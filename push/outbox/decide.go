@@ -41,6 +41,9 @@ const (
 	ReasonAlertOpen = "alert_open"
 	ReasonNotShown  = "not_shown"
 	ReasonOpenAgain = "open_again"
+	// ReasonRestored: the server was restored from a backup, and may have sent it
+	// since that was taken.
+	ReasonRestored = "restored"
 	// ReasonRate: the device has had its sweeps of this hour.
 	ReasonRate = "rate"
 	// ReasonAppCounts: the number is 0, which only the app may set.

@@ -110,6 +110,8 @@ func explainSuperseded(d push.Delivery) string {
 	switch {
 	case d.MaybeSent && d.Reason == ReasonHandled:
 		return "perhaps shown: " + vendor(d.Lane) + " did not say whether it took it before it was handled, " + when
+	case d.Reason == ReasonRestored:
+		return "not sent any more: the server was restored from a backup, and may have sent it before"
 	case d.Reason == ReasonNewerVersion:
 		return "not sent: replaced by a newer version"
 	case d.Reason == ReasonNotShown:

@@ -80,6 +80,7 @@ func explanations() []told {
 		{"answered after the grace", push.Superseded, outbox.ReasonHandled, held(ended(3 * time.Hour)), "not sent: handled 3 h after it was asked"},
 		{"revised", push.Superseded, outbox.ReasonNewerVersion, nil, "not sent: replaced by a newer version"},
 		{"nothing to take back", push.Superseded, outbox.ReasonNotShown, nil, "not sent: the alert that it takes back never left"},
+		{"of before a restore", push.Superseded, outbox.ReasonRestored, nil, "not sent any more: the server was restored from a backup, and may have sent it before"},
 		{"wanted again", push.Superseded, outbox.ReasonOpenAgain, nil, "not sent: the alert that it takes back is wanted again"},
 		{"replaced otherwise", push.Superseded, "else", nil, "not sent: replaced (else)"},
 		{"switched off", push.Suppressed, outbox.ReasonDenied, nil, "not sent: notifications are switched off on this device"},

@@ -73,6 +73,13 @@ type Config struct {
 	Random io.Reader
 	// WakePush is told which lanes got work. It must not block.
 	WakePush func(lane string)
+	// Journal remembers what a restore must not bring back; default none.
+	Journal Journal
+	// BeginEpoch begins another history of the store; default that of Store.
+	BeginEpoch func(context.Context, store.NewEpoch) (bool, error)
+	// Alarm is told what an operator has to know at once. It must not block;
+	// default nobody.
+	Alarm func(Alarm)
 	// PushPaused tells whether nothing is sent on a lane for now. It must not
 	// block; default never.
 	PushPaused func(lane string) bool
@@ -91,6 +98,10 @@ type App struct {
 	clock    func() time.Time
 	random   io.Reader
 	wakePush func(string)
+	journal  Journal
+	alarm    func(Alarm)
+	// beginEpoch is Config.BeginEpoch.
+	beginEpoch func(context.Context, store.NewEpoch) (bool, error)
 	// pushPaused is Config.PushPaused.
 	pushPaused func(string) bool
 
@@ -116,6 +127,15 @@ func New(cfg Config) *App {
 	if cfg.WakePush == nil {
 		cfg.WakePush = func(string) {}
 	}
+	if cfg.Journal == nil {
+		cfg.Journal = noJournal{}
+	}
+	if cfg.BeginEpoch == nil {
+		cfg.BeginEpoch = cfg.Store.BeginEpoch
+	}
+	if cfg.Alarm == nil {
+		cfg.Alarm = func(Alarm) {}
+	}
 	if cfg.PushPaused == nil {
 		cfg.PushPaused = func(string) bool { return false }
 	}
@@ -126,6 +146,7 @@ func New(cfg Config) *App {
 	return &App{
 		store: cfg.Store, blobs: cfg.Blobs, locks: newArtifactLocks(), keys: cfg.Keys, tokens: cfg.Tokens, limits: cfg.Limits, apps: apps,
 		clock: cfg.Clock, random: cfg.Random, wakePush: cfg.WakePush, pushPaused: cfg.PushPaused,
+		journal: cfg.Journal, alarm: cfg.Alarm, beginEpoch: cfg.BeginEpoch,
 		stamps: changelog.NewCodec(cfg.Keys.Stamp.Reveal()),
 		hub:    feed.NewHub(), queue: feed.NewQueue(), attempts: newAttempts(), workers: newWorkers(), screens: newScreens(),
 		streams: newStreams(cfg.Limits), pages: newPages(), started: cfg.Clock(),
@@ -148,17 +169,31 @@ func (a *App) update(ctx context.Context, account string, fn func(*store.Tx) err
 }
 
 // updateAt is update with a named place between commit and wakes, where tests
-// let the process die.
+// let the process die. Nothing is written to an account that came out of a
+// backup before the consequences are drawn, and nothing is said to be revoked
+// before that is journalled.
 func (a *App) updateAt(ctx context.Context, account, point string, fn func(*store.Tx) error) error {
-	commit, err := a.store.Update(ctx, account, fn)
+	commit, err := a.store.Update(ctx, account, func(tx *store.Tx) error {
+		if tx.Unsettled() {
+			if err := a.afterRestore(tx); err != nil {
+				return err
+			}
+		}
+		return fn(tx)
+	})
 	if err != nil {
 		return err
+	}
+	var unsaid error
+	if len(commit.Revocations) > 0 {
+		failpoint.Hit("revocation.committed")
+		unsaid = a.journal.Record(commit.Revocations)
 	}
 	if point != "" {
 		failpoint.Hit(point)
 	}
 	a.wake(commit)
-	return nil
+	return unsaid
 }
 
 func (a *App) wake(c store.Commit) {

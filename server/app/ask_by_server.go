@@ -47,6 +47,8 @@ func (a *App) settle(tx *store.Tx, d decision.State) error {
 		return a.settleUncertain(tx, d)
 	case decision.Stalled:
 		return a.settleStalled(tx, d)
+	case decision.AfterRestore:
+		return a.settleAfterRestore(tx, d)
 	default:
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/beckon-dev/beckon/server/store"
 	"github.com/beckon-dev/beckon/sync/decision"
 	"github.com/beckon-dev/beckon/sync/effect"
+	"github.com/beckon-dev/beckon/sync/off"
 	"github.com/beckon-dev/beckon/sync/proof"
 	"github.com/beckon-dev/beckon/sync/task"
 )
@@ -158,7 +159,11 @@ func (a *App) beginEffect(tx *store.Tx, p policy.Principal, c BeginEffect, lease
 			return BeginResult{}, err
 		}
 	}
-	begin := effect.Begin{Digest: proof.Digest(want.Digest), Attempt: c.Attempt}
+	begin := effect.Begin{
+		Digest: proof.Digest(want.Digest), Attempt: c.Attempt,
+		// It may have been begun in what a restore has lost.
+		Doubtful: s.Restored && !off.Rule("R28"),
+	}
 	if begin.Alive, err = permitted(tx.Read, e); err != nil {
 		return BeginResult{}, err
 	}

@@ -28,7 +28,9 @@ type Pull struct {
 type Delta struct {
 	Scope changelog.Scope
 	Reset changelog.Reset
-	Page  changelog.Page
+	// Judged is the epoch in which it was found, or its cursor not good.
+	Judged changelog.Epoch
+	Page   changelog.Page
 	// Next and AsOf are the page's positions, sealed.
 	Next, AsOf []byte
 	// Made is one for all deltas with this content; nothing of them may be
@@ -80,6 +82,9 @@ func (a *App) pull(ctx context.Context, p policy.Principal, c Pull) ([]Delta, er
 		}
 		return nil
 	})
+	if err == nil {
+		err = a.noticeRestore(ctx, deltas)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +104,7 @@ func (a *App) look(tx *store.Read, at At, maxBytes int) (Delta, error) {
 }
 
 func (a *App) delta(tx *store.Read, at At, history changelog.History, maxBytes int) (Delta, error) {
-	d := Delta{Scope: at.Scope, Made: &Made{}}
+	d := Delta{Scope: at.Scope, Made: &Made{}, Judged: history.Current()}
 	cursor, err := a.stamps.OpenCursor(tx.Account(), at.Scope, at.Cursor)
 	if err != nil {
 		d.Reset = resetFor(err)

@@ -23,7 +23,9 @@ type RefreshToken struct {
 // RefreshToken gives the next pair. Nothing changes before the proof was
 // verified, so a thief of the string can neither refresh nor log its owner out.
 // A spent token ends the installation: two hold one chain, and nobody can say
-// which of them is the owner. By anybody who holds token and key. Errors:
+// which of them is the owner. Only where the store came out of a backup may the
+// token be younger than what is known: the proof then lets the device go on,
+// once. By anybody who holds token and key. Errors:
 // ErrBadToken, ErrProof, ErrExpired, ErrRevoked, ErrReused, *FieldError for the
 // attempt.
 func (a *App) RefreshToken(ctx context.Context, c RefreshToken) (TokenPair, error) {
@@ -101,7 +103,7 @@ func (a *App) refresh(tx *store.Tx, inst store.Installation, token, next credent
 		Presented: token.Hash(), Attempt: credential.HashOf(attempt), Successor: next.Hash(),
 	}, tx.Now())
 	switch outcome {
-	case credential.RefreshIssued, credential.RefreshRepeated:
+	case credential.RefreshIssued, credential.RefreshRepeated, credential.RefreshRecovered:
 		if err := tx.PutFamily(inst.ID, family); err != nil {
 			return TokenPair{}, nil, err
 		}

@@ -63,7 +63,7 @@ func (h *harness) restore(backup []stored, epoch changelog.Epoch) {
 	}))
 	st, err := store.Open(h.t.Context(), h.commits, store.Config{Clock: h.clock.Now})
 	check(h.t, err)
-	if n := st.EpochCount(); n < 2 {
+	if n := st.EpochNumber(); n < 2 {
 		h.t.Fatalf("%d epochs after a restore", n)
 	}
 	h.store, h.config.Store = st, st

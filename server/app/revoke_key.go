@@ -12,28 +12,6 @@ import (
 // Errors: ErrWrongPrincipal, ErrRevoked, store.ErrNotFound.
 func (a *App) RevokeKey(ctx context.Context, p policy.Principal, id string) error {
 	return a.onAccountFull(ctx, p, func(tx *store.Tx, inst store.Installation) error {
-		row, err := tx.CredentialRow(id)
-		if err != nil {
-			return err
-		}
-		// The table is global and holds every kind.
-		if row.Account != tx.Account() || row.Kind != store.CredentialAgent {
-			return store.ErrNotFound
-		}
-		keys, err := tx.Keys(row.Agent)
-		if err != nil {
-			return err
-		}
-		for _, k := range keys {
-			if k.ID != id {
-				continue
-			}
-			k.Revoked = true
-			if err := tx.PutKey(k); err != nil {
-				return err
-			}
-			return tx.Audit(inst.ID, "key.revoked", id, "")
-		}
-		return nil
+		return a.revokeKey(tx, id, inst.ID)
 	})
 }

@@ -28,8 +28,10 @@ func (a *App) stepEffect(tx *store.Tx, e effect.State, c effect.Command, by stri
 		next, err = a.askWhether(tx, next)
 	case e.Status == effect.Uncertain && next.Status != effect.Uncertain:
 		err = a.noLongerUncertain(tx, next)
-	case next.Status == effect.Uncertain && next.TaskEnded != e.TaskEnded:
-		err = a.askWithoutRetry(tx, next)
+	case next.Status == effect.Uncertain && (next.TaskEnded != e.TaskEnded || next.Generation != e.Generation):
+		// "Do it" goes from the card with the task; after a restore it is about
+		// another generation.
+		err = a.askWhetherAgain(tx, next)
 	}
 	return next, outcome, err
 }
@@ -41,7 +43,7 @@ func auditEffect(tx *store.Tx, by string, e effect.State, event effect.Event) er
 	switch event := event.(type) {
 	case effect.Went:
 		return tx.Audit(by, "effect.begun", e.ID, generation)
-	case effect.Doubted, effect.LeftUncertain:
+	case effect.Doubted, effect.LeftUncertain, effect.Reopened:
 		return tx.Audit(actorServer, "effect.uncertain", e.ID, generation)
 	case effect.SettledAs:
 		return tx.Audit(by, "effect.settled", e.ID, event.To.String()+" "+generation)

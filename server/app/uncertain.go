@@ -64,15 +64,6 @@ func (a *App) askWhether(tx *store.Tx, e effect.State) (effect.State, error) {
 	return e, err
 }
 
-// askWithoutRetry takes "do it" off the card of an effect whose task has ended.
-func (a *App) askWithoutRetry(tx *store.Tx, e effect.State) error {
-	d, err := tx.Decision(e.Card)
-	if err == nil {
-		err = a.amendByServer(tx, d, uncertainCard(e))
-	}
-	return err
-}
-
 // uncertainCard shows the action as it was approved, with the ways out that
 // there are.
 func uncertainCard(e effect.State) decision.State {
@@ -162,14 +153,26 @@ func (a *App) noLongerUncertain(tx *store.Tx, e effect.State) error {
 	if s, err = a.signal(tx, s, task.Signal{Kind: task.EffectSettled, Effect: e.ID}); err != nil {
 		return err
 	}
-	effects, err := tx.EffectsAtWork(s.ID)
-	if err != nil {
-		return err
-	}
-	left := slices.ContainsFunc(effects, func(o effect.State) bool { return o.Status == effect.Uncertain })
-	if left || e.Exit == effect.StopTask {
-		return nil // what is to end is not offered to workers before
+	left, err := anyUncertain(tx.Read, s.ID)
+	if err != nil || left || e.Exit == effect.StopTask {
+		return err // what is to end is not offered to workers before
 	}
 	_, err = a.stepTask(tx, s, task.Clear{})
+	return err
+}
+
+// anyUncertain reports whether anything of a task is uncertain.
+func anyUncertain(tx *store.Read, id string) (bool, error) {
+	effects, err := tx.EffectsAtWork(id)
+	return slices.ContainsFunc(effects, func(e effect.State) bool { return e.Status == effect.Uncertain }), err
+}
+
+// askWhetherAgain changes the card of an effect of which other things may be
+// true by now: whoever saw the old one has to look again.
+func (a *App) askWhetherAgain(tx *store.Tx, e effect.State) error {
+	d, err := tx.Decision(e.Card)
+	if err == nil {
+		err = a.amendByServer(tx, d, uncertainCard(e))
+	}
 	return err
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/beckon-dev/beckon/server/policy"
 	"github.com/beckon-dev/beckon/server/store"
-	"github.com/beckon-dev/beckon/sync/task"
 )
 
 // UnlinkAgent takes an agent's right to work in the caller's account away at
@@ -22,21 +21,8 @@ func (a *App) UnlinkAgent(ctx context.Context, p policy.Principal, agent string)
 		if link, err = tx.Link(agent); err != nil || link.Revoked {
 			return err
 		}
-		link.Revoked = true
-		if err := tx.PutLink(link); err != nil {
-			return err
-		}
-		tasks, err := tx.LiveTasks(agent)
-		if err != nil {
-			return err
-		}
-		for _, s := range tasks {
-			why := link.Name + " may not work here any more."
-			if _, err := a.stepTask(tx, s, task.Cancel{By: inst.ID, Reason: why}); err != nil {
-				return err
-			}
-		}
-		return tx.Audit(inst.ID, "agent.unlinked", agent, "")
+		link, err = a.unlink(tx, link, inst.ID)
+		return err
 	})
 	return link, err
 }

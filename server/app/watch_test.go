@@ -276,7 +276,6 @@ func TestWatch_JudgesLikePull(t *testing.T) {
 			"the same twice":       {account, account},
 			"garbage":              {{Cursor: []byte("garbage"), Horizon: account.Horizon}},
 			"of another scope":     {{Scope: items.Scope, Cursor: account.Cursor, Horizon: items.Horizon}},
-			"of the future":        {at(h.store.Epoch(), 1_000_000)},
 			"of another history":   {at(changelog.Epoch{1}, 1)},
 			"bad beside good":      {{}, account, {Scope: changelog.ThreadScope("thr_nothing"), Cursor: account.Cursor}, items},
 			"level":                {h.cursor(changelog.AccountScope)},

@@ -20,6 +20,9 @@
 //	      ▼                 ▼
 //	     REUSED: the family is revoked, all its sessions end
 //
+// After a restore from a backup an unknown token with a good proof may be
+// younger than the store, and is taken once: RECOVERED.
+//
 // Everything here is a pure function of its arguments, except that the master
 // key file is read and written. Randomness is handed in.
 package credential

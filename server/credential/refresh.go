@@ -42,7 +42,8 @@ type Family struct {
 	// Revoked ends the family for good.
 	Revoked bool
 	// Restored is set on every family when the store came out of a backup. The
-	// client may then hold a token younger than the store, which is no theft.
+	// client may then hold a token younger than the store, which is no theft: its
+	// proof by the installation's key lets it go on, once.
 	Restored bool
 }
 
@@ -66,7 +67,7 @@ type RefreshRequest struct {
 // RefreshOutcome says what came of a request.
 type RefreshOutcome int
 
-// The outcomes. Only the first two hand out the successor.
+// The outcomes. Only those that [RefreshOutcome.Issues] hand out the successor.
 const (
 	// RefreshUnknown is the zero value and never returned.
 	RefreshUnknown RefreshOutcome = iota
@@ -84,9 +85,9 @@ const (
 	RefreshAged
 	// RefreshRevoked means the family had ended before.
 	RefreshRevoked
-	// RefreshRecover means the token may be younger than a restored store: the
-	// client proves itself by its key in RecoverInstallation; nothing changed.
-	RefreshRecover
+	// RefreshRecovered hands out a successor to a client whose token may be
+	// younger than a restored store. Its key has proved that it is the one.
+	RefreshRecovered
 )
 
 // String gives the word for metrics and tests.
@@ -104,15 +105,17 @@ func (o RefreshOutcome) String() string {
 		return "AGED"
 	case RefreshRevoked:
 		return "REVOKED"
-	case RefreshRecover:
-		return "RECOVER"
+	case RefreshRecovered:
+		return "RECOVERED"
 	default:
 		return "UNKNOWN"
 	}
 }
 
 // Issues reports whether the successor is handed out.
-func (o RefreshOutcome) Issues() bool { return o == RefreshIssued || o == RefreshRepeated }
+func (o RefreshOutcome) Issues() bool {
+	return o == RefreshIssued || o == RefreshRepeated || o == RefreshRecovered
+}
 
 // DecideRefresh is the whole rule of rotation. It returns the family as it has
 // to be stored, which is unchanged unless the outcome issues or is
@@ -135,7 +138,8 @@ func DecideRefresh(f Family, r RefreshRequest, now time.Time) (RefreshOutcome, F
 		return RefreshIssued, f.handOut(r, now)
 	case !f.Current.Same(r.Presented):
 		if f.Restored {
-			return RefreshRecover, f
+			f.Current = r.Presented
+			return RefreshRecovered, f.handOut(r, now)
 		}
 		return f.end()
 	case f.Next.IsZero():

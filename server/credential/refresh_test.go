@@ -92,7 +92,7 @@ func TestDecideRefreshTable(t *testing.T) {
 	const (
 		issued, repeated, reused = credential.RefreshIssued, credential.RefreshRepeated, credential.RefreshReused
 		idled, old, ended        = credential.RefreshIdled, credential.RefreshAged, credential.RefreshRevoked
-		recov                    = credential.RefreshRecover
+		recov                    = credential.RefreshRecovered
 	)
 	type cell struct {
 		outcome credential.RefreshOutcome
@@ -128,9 +128,9 @@ func TestDecideRefreshTable(t *testing.T) {
 		"settled": settledRow,
 		"waiting": waitingRow,
 		"restored settled": with(settledRow, map[string]cell{
-			"next, a": {outcome: recov}, "next, b": {outcome: recov}, "retired, a": {outcome: recov},
+			"next, a": {recov, end{"next", "third a", "a"}}, "next, b": {recov, end{"next", "third b", "b"}}, "retired, a": {recov, end{"old", "x", "a"}},
 		}),
-		"restored waiting": with(waitingRow, map[string]cell{"retired, a": {outcome: recov}}),
+		"restored waiting": with(waitingRow, map[string]cell{"retired, a": {recov, end{"old", "x", "a"}}}),
 		"revoked":          always(ended),
 		"idle":             always(idled),
 		"aged":             always(old),
@@ -195,7 +195,7 @@ func TestRefreshEnds(t *testing.T) {
 func TestOutcomeWords(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
-	for o := credential.RefreshUnknown; o <= credential.RefreshRecover; o++ {
+	for o := credential.RefreshUnknown; o <= credential.RefreshRecovered; o++ {
 		if seen[o.String()] {
 			t.Errorf("%s names two outcomes", o)
 		}

@@ -27,6 +27,7 @@ func TestEffectEnums_SameNumbers(t *testing.T) {
 	agree(t, v1.SignalKind(task.EffectUncertain), "EFFECT_UNCERTAIN")
 	agree(t, v1.DecisionKind(decision.ResolveUncertain), "RESOLVE_UNCERTAIN")
 	agree(t, v1.DecisionKind(decision.Stalled), "STALLED")
+	agree(t, v1.DecisionKind(decision.AfterRestore), "RESTORED")
 	agree(t, v1.AgentScope(store.ScopeEffectWrite), "EFFECT_WRITE")
 	agree(t, v1.RevokeOutcome(app.GrantRevoked), "REVOKED")
 	agree(t, v1.RevokeOutcome(app.GrantTooLate), "TOO_LATE")

@@ -103,6 +103,8 @@ func refusals() map[string]struct {
 		"proof.ErrWeakSecret": {proof.ErrWeakSecret, "invalid_argument", "BAD_SECRET"},
 		// Only whoever verifies a chain meets this, without a server.
 		"proof.ErrChain": {proof.ErrChain, "internal", "INTERNAL"},
+		// Only whoever looks at a copy of a store meets this.
+		"store.ErrNoStore": {store.ErrNoStore, "internal", "INTERNAL"},
 		// A server signs nothing by such a key.
 		"proof.ErrPrivateKey": {proof.ErrPrivateKey, "internal", "INTERNAL"},
 	}

@@ -99,7 +99,7 @@ func (w *world) wire() {
 	keys, err := credential.DeriveKeys(master, 1)
 	check(w.t, err)
 	issuer, err := auth.NewIssuer(auth.Config{
-		Name: st.ServerID(), Audience: "beckon", Epoch: st.EpochCount, Now: time.Now, Random: rand.Reader,
+		Name: st.ServerID(), Audience: "beckon", Epoch: st.EpochNumber, Now: time.Now, Random: rand.Reader,
 		Access: auth.KeyRing{Current: auth.SigningKey{ID: "a", Key: keys.Access}},
 		Tap:    auth.KeyRing{Current: auth.SigningKey{ID: "t", Key: keys.Tap}},
 		Permit: auth.SigningKey{ID: "p", Key: keys.Permit},

@@ -40,7 +40,7 @@ func (t *Tx) write(scope changelog.Scope, key changelog.Key, next entityRow) err
 	if err != nil {
 		return err
 	}
-	current := len(t.store.meta.Epochs) - 1
+	current := len(t.meta.Epochs) - 1
 	if n := len(row.Bases); n == 0 || row.Bases[n-1].Epoch != current {
 		row.Bases = append(row.Bases, changelog.Base{Epoch: current, Head: row.Head})
 	}
@@ -81,7 +81,7 @@ func (t *Tx) scopeRow(scope changelog.Scope) (scopeRow, error) {
 // History is what a cursor of a scope is judged against.
 func (r *Read) History(scope changelog.Scope) (changelog.History, error) {
 	row, _, err := getRow[scopeRow](r.r, tabScope, accountKey(r.account, scope.String()))
-	return changelog.History{Epochs: r.store.meta.Epochs, Head: row.Head, Floor: row.Floor, Bases: row.Bases}, err
+	return changelog.History{Epochs: r.meta.Epochs, Oldest: r.meta.OldestEpoch, Head: row.Head, Floor: row.Floor, Bases: row.Bases}, err
 }
 
 // AsOf is the head of a scope in this snapshot. In an update it is the head
@@ -101,10 +101,8 @@ func (t *Tx) AsOf(scope changelog.Scope) (changelog.Position, error) {
 		t.counters = false
 	}
 	row, err := t.scopeRow(scope)
-	return changelog.Position{Epoch: t.store.epoch(), Seq: row.Head}, err
+	return changelog.Position{Epoch: t.meta.current(), Seq: row.Head}, err
 }
-
-func (s *Store) epoch() changelog.Epoch { return s.meta.Epochs[len(s.meta.Epochs)-1] }
 
 // Bounds of one page of changes.
 const (

@@ -41,7 +41,8 @@ func packMeta(v meta) *storagev1.Meta {
 	return &storagev1.Meta{
 		ServerId: v.ServerID,
 		Epochs:   each(v.Epochs, func(e changelog.Epoch) []byte { return e[:] }),
-		KeyCheck: v.KeyCheck,
+		KeyCheck: v.KeyCheck, EpochNumber: v.EpochNumber, OldestEpoch: int64(v.OldestEpoch),
+		EpochTime: micros(v.EpochTime), CopyTime: micros(v.CopyTime),
 	}
 }
 
@@ -54,7 +55,8 @@ func unpackMeta(m *storagev1.Meta, r *reading) meta {
 			}
 			return e
 		}),
-		KeyCheck: m.GetKeyCheck(),
+		KeyCheck: m.GetKeyCheck(), EpochNumber: m.GetEpochNumber(), OldestEpoch: int(m.GetOldestEpoch()),
+		EpochTime: moment(m.GetEpochTime()), CopyTime: moment(m.GetCopyTime()),
 	}
 }
 
@@ -69,14 +71,14 @@ func unpackAccount(m *storagev1.Account, _ *reading) AccountRow {
 func packHead(h head) *storagev1.Head {
 	return &storagev1.Head{
 		LastCommit: micros(h.LastCommit), Counters: packCounters(h.Counters), LiveTasks: int64(h.LiveTasks),
-		AuditSeq: h.AuditSeq, AuditHash: h.AuditHash, ArtifactBytes: h.ArtifactBytes,
+		AuditSeq: h.AuditSeq, AuditHash: h.AuditHash, ArtifactBytes: h.ArtifactBytes, EpochNumber: h.EpochNumber,
 	}
 }
 
 func unpackHead(m *storagev1.Head, r *reading) head {
 	return head{
 		LastCommit: moment(m.GetLastCommit()), Counters: unpackCounters(m.GetCounters(), r), LiveTasks: int(m.GetLiveTasks()),
-		AuditSeq: m.GetAuditSeq(), AuditHash: m.GetAuditHash(), ArtifactBytes: m.GetArtifactBytes(),
+		AuditSeq: m.GetAuditSeq(), AuditHash: m.GetAuditHash(), ArtifactBytes: m.GetArtifactBytes(), EpochNumber: m.GetEpochNumber(),
 	}
 }
 

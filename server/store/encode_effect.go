@@ -24,7 +24,7 @@ func packEffect(s effect.State) *storagev1.Effect {
 		Opening: uint32(s.Opening), OpenUntil: micros(s.OpenUntil), Exit: uint32(s.Exit), By: s.By,
 		TaskEnded: s.TaskEnded, Card: s.Card, Evidence: each(s.Evidence, packNote), Dropped: s.Dropped,
 		BeginTime: micros(s.BeginTime), UncertainTime: micros(s.UncertainTime),
-		SettleTime: micros(s.SettleTime), CreateTime: micros(s.CreateTime),
+		SettleTime: micros(s.SettleTime), CreateTime: micros(s.CreateTime), Skipped: s.Skipped,
 	}
 }
 
@@ -47,6 +47,7 @@ func unpackEffect(m *storagev1.Effect, r *reading) effect.State {
 		Evidence: each(m.GetEvidence(), func(m *storagev1.EffectNote) effect.Note { return unpackNote(m, r) }), Dropped: m.GetDropped(),
 		BeginTime: moment(m.GetBeginTime()), UncertainTime: moment(m.GetUncertainTime()),
 		SettleTime: moment(m.GetSettleTime()), CreateTime: moment(m.GetCreateTime()),
+		Skipped: m.GetSkipped(),
 	}
 }
 

@@ -28,6 +28,7 @@ func packTask(s task.State) *storagev1.Task {
 		Deadline: micros(s.Deadline), Expiring: s.Expiring,
 		ReadyTime: micros(s.ReadyTime), LookTime: micros(s.LookTime),
 		SilenceAfter: s.SilenceAfter.Microseconds(), SpokeTime: micros(s.SpokeTime), SilenceLook: micros(s.SilenceLook), Hush: uint32(s.Hush),
+		Restored: s.Restored, RestoreCard: s.RestoreCard,
 	}
 	if w := s.NoWorker; w != (task.NoWorker{}) {
 		m.NoWorker = &storagev1.NoWorker{Since: micros(w.Since), Wanted: w.For, AskTime: micros(w.AskTime), Card: w.Card}
@@ -66,6 +67,7 @@ func unpackTask(m *storagev1.Task, r *reading) task.State {
 		ReadyTime: moment(m.GetReadyTime()), LookTime: moment(m.GetLookTime()),
 		SilenceAfter: span(r, "silence_after", m.GetSilenceAfter()), SpokeTime: moment(m.GetSpokeTime()),
 		SilenceLook: moment(m.GetSilenceLook()), Hush: number[task.Hush](r, "hush", m.GetHush()),
+		Restored: m.GetRestored(), RestoreCard: m.GetRestoreCard(),
 	}
 	if m := m.GetNoWorker(); m != nil {
 		s.NoWorker = task.NoWorker{Since: moment(m.GetSince()), For: m.GetWanted(), AskTime: moment(m.GetAskTime()), Card: m.GetCard()}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/beckon-dev/beckon/server/credential"
@@ -31,6 +32,7 @@ func (t *Tx) PutInstallation(i Installation) error {
 	t.Touch("installation:" + i.ID)
 	if i.State == InstallationRevoked {
 		t.commit.Revoked = append(t.commit.Revoked, i.ID)
+		t.revoked(RevokedInstallation, i.ID, false)
 		return t.unpublish(changelog.AccountScope, changelog.Key{Kind: changelog.Installation, ID: i.ID})
 	}
 	// The stored body is what everybody may see: no windows, no epochs.
@@ -50,6 +52,13 @@ func (r *Read) Settings() (Settings, error) {
 
 // PutSettings writes the person's choices.
 func (t *Tx) PutSettings(s Settings) error {
+	old, err := t.Settings()
+	if err != nil {
+		return err
+	}
+	if old.KillSwitch.On() != s.KillSwitch.On() {
+		t.revoked(RevokedAll, "", !s.KillSwitch.On())
+	}
 	if err := putRow(t.w, tabSettings, []byte(t.account), s); err != nil {
 		return err
 	}
@@ -81,6 +90,13 @@ func (r *Read) Links() ([]AgentLink, error) {
 
 // PutLink writes a link; the agent finds its accounts through it.
 func (t *Tx) PutLink(l AgentLink) error {
+	old, err := t.Link(l.Agent)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	if old.Revoked != l.Revoked {
+		t.revoked(RevokedLink, l.Agent, !l.Revoked)
+	}
 	if err := putRow(t.w, tabLink, accountKey(t.account, l.Agent), l); err != nil {
 		return err
 	}
@@ -128,6 +144,9 @@ func (r *Read) Keys(agent string) ([]AgentKey, error) {
 // PutKey writes a key of an agent of this account; the credential row is what
 // a call finds it by.
 func (t *Tx) PutKey(k AgentKey) error {
+	if k.Revoked {
+		t.revoked(RevokedKey, k.ID, false)
+	}
 	if err := putRow(t.w, tabKeyOf, accountKey(t.account, k.Agent, k.ID), k); err != nil {
 		return err
 	}

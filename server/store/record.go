@@ -287,6 +287,9 @@ type head struct {
 	AuditHash []byte
 	// ArtifactBytes is what the artifacts that have a row take.
 	ArtifactBytes uint64
+	// EpochNumber is the epoch whose consequences the account has drawn; 0
+	// stands for 1.
+	EpochNumber uint64
 }
 
 // scopeRow is where a scope stands.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/beckon-dev/beckon/sync/changelog"
@@ -16,8 +17,11 @@ import (
 type Store struct {
 	engine Engine
 	clock  func() time.Time
-	meta   meta
+	random io.Reader
+	own    atomic.Pointer[meta]
 }
+
+func (s *Store) meta() *meta { return s.own.Load() }
 
 // meta is the store's own row.
 type meta struct {
@@ -25,6 +29,17 @@ type meta struct {
 	Epochs   []changelog.Epoch
 	// KeyCheck tells whether a master key is this store's.
 	KeyCheck []byte
+	// EpochNumber is that of the last epoch; 0 stands for how many there are.
+	EpochNumber uint64
+	// OldestEpoch is changelog.History.Oldest.
+	OldestEpoch int
+	// EpochTime and CopyTime are those of [EpochState].
+	EpochTime, CopyTime time.Time
+}
+
+// foreign reports whether a key is another than the one it was written with.
+func (m *meta) foreign(keyCheck []byte) bool {
+	return len(m.KeyCheck) > 0 && len(keyCheck) > 0 && !bytes.Equal(m.KeyCheck, keyCheck)
 }
 
 // Config is what a store needs besides its engine.
@@ -46,7 +61,7 @@ func Open(ctx context.Context, engine Engine, cfg Config) (*Store, error) {
 	if cfg.Random == nil {
 		cfg.Random = rand.Reader
 	}
-	s := &Store{engine: engine, clock: cfg.Clock}
+	s := &Store{engine: engine, clock: cfg.Clock, random: cfg.Random}
 	key, err := NewAccountKey(cfg.Random)
 	if err != nil {
 		return nil, err
@@ -56,23 +71,22 @@ func Open(ctx context.Context, engine Engine, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	err = engine.Update(ctx, "", func(w Writer) error {
-		var found bool
-		s.meta, found, err = getRow[meta](w, tabMeta, []byte("store"))
+		m, found, err := getRow[meta](w, tabMeta, []byte("store"))
 		if err != nil {
 			return err
 		}
 		if !found {
-			s.meta = meta{ServerID: "srv_" + key, Epochs: []changelog.Epoch{epoch}}
+			m = meta{ServerID: "srv_" + key, Epochs: []changelog.Epoch{epoch}}
 		}
-		kept := len(s.meta.KeyCheck) > 0
-		if kept && len(cfg.KeyCheck) > 0 && !bytes.Equal(s.meta.KeyCheck, cfg.KeyCheck) {
+		if m.foreign(cfg.KeyCheck) {
 			return ErrForeignKey
 		}
-		if found && (kept || len(cfg.KeyCheck) == 0) {
-			return nil
+		if !found || len(m.KeyCheck) == 0 && len(cfg.KeyCheck) > 0 {
+			m.KeyCheck = cfg.KeyCheck
+			err = putRow(w, tabMeta, []byte("store"), m)
 		}
-		s.meta.KeyCheck = cfg.KeyCheck
-		return putRow(w, tabMeta, []byte("store"), s.meta)
+		s.own.Store(&m)
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("store: open: %w", err)
@@ -81,7 +95,7 @@ func Open(ctx context.Context, engine Engine, cfg Config) (*Store, error) {
 }
 
 // ServerID names this store's server; proofs are bound to it.
-func (s *Store) ServerID() string { return s.meta.ServerID }
+func (s *Store) ServerID() string { return s.meta().ServerID }
 
 // Close closes the engine.
 func (s *Store) Close() error { return s.engine.Close() }
@@ -117,10 +131,14 @@ func (s *Store) Update(ctx context.Context, account string, fn func(*Tx) error) 
 }
 
 func (s *Store) read(r Reader, account string) (*Read, error) {
-	read := &Read{r: r, account: account, store: s}
+	read := &Read{r: r, account: account, store: s, meta: s.meta()}
+	var found bool
 	var err error
-	if read.head, _, err = getRow[head](r, tabHead, []byte(account)); err != nil {
+	if read.head, found, err = getRow[head](r, tabHead, []byte(account)); err != nil {
 		return nil, err
+	}
+	if !found {
+		read.head.EpochNumber = read.meta.number() // no copy holds it
 	}
 	// Commit order is time order, whatever the wall clock does.
 	read.now = s.clock().UTC().Truncate(time.Microsecond)
@@ -145,6 +163,8 @@ type Commit struct {
 	Due bool
 	// Revoked are installations that are none any more.
 	Revoked []string
+	// Revocations are for the journal outside of the store.
+	Revocations []Revocation
 }
 
 // ReadyTask is a task that a worker may claim.
@@ -161,6 +181,7 @@ type Read struct {
 	r       Reader
 	account string
 	store   *Store
+	meta    *meta // one for the whole transaction
 	head    head
 	now     time.Time
 }

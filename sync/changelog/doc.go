@@ -11,5 +11,7 @@
 // The store keeps an ordered list of epochs, and each scope notes where it
 // stood when an epoch first wrote to it: its base. A cursor of an earlier epoch
 // is good only if everything its client may have applied lies at or below every
-// base noted since; [Judge] is that rule.
+// base noted since; [Judge] is that rule. Where the store was written to before
+// anybody noticed that it had been restored, no base says what was lost, and
+// every epoch up to then is cut off.
 package changelog

@@ -1,5 +1,7 @@
 package changelog
 
+import "github.com/beckon-dev/beckon/sync/off"
+
 // Reset says why a cursor is not good any more. The zero value is no reset.
 type Reset uint8
 
@@ -32,6 +34,10 @@ type Base struct {
 type History struct {
 	// Epochs is the store's list, oldest first; the last one is writing.
 	Epochs []Epoch
+	// Oldest is the index of the first epoch whose cursors may still be good.
+	// Those before it are cut off: the store was restored, and written to
+	// before anybody noticed, so that no base tells what was lost.
+	Oldest int
 	// Head is the scope's last position.
 	Head Seq
 	// Floor is the position at or below which tombstones have been purged.
@@ -61,11 +67,11 @@ func Judge(h History, cursor, horizon Position) Reset {
 			index = i
 		}
 	}
-	if index < 0 {
+	if index < 0 || index < h.Oldest {
 		return UnknownEpoch
 	}
 	for _, b := range h.Bases {
-		if b.Epoch > index && horizon.Seq > b.Head {
+		if b.Epoch > index && horizon.Seq > b.Head && !off.Rule("R25") {
 			return UnknownEpoch
 		}
 	}

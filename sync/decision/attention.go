@@ -19,22 +19,30 @@ const (
 // PENDING, and nobody has answered anything. The zero time brings it back.
 type Snooze struct{ Until time.Time }
 
+// Restore follows a restore from a backup: what came due since it was taken has
+// called the person already, or is not made up for.
+type Restore struct{}
+
 // Remind calls the person again where it is time to: a reminder is due, or what
 // was put aside comes back.
 type Remind struct{}
 
-func (Snooze) command() {}
-func (Remind) command() {}
+func (Snooze) command()  {}
+func (Remind) command()  {}
+func (Restore) command() {}
 
 type (
 	// Snoozed: it is put aside until then, or back at once.
 	Snoozed struct{ Until time.Time }
 	// Reminded: the person is called again.
 	Reminded struct{}
+	// Passed: these calls are over without anybody being called.
+	Passed struct{ Calls uint32 }
 )
 
 func (Snoozed) event()  {}
 func (Reminded) event() {}
+func (Passed) event()   {}
 
 // Snoozed reports whether the question is put aside at the given time.
 func (s State) Snoozed(now time.Time) bool { return now.Before(s.SnoozeUntil) }
@@ -96,6 +104,22 @@ func decideRemind(s State, now time.Time) []Event {
 		return nil
 	}
 	return []Event{Reminded{}}
+}
+
+func decideRestore(s State, now time.Time) []Event {
+	passed := uint32(0)
+	for _, t := range s.Reminders {
+		if !now.Before(t) {
+			passed++
+		}
+	}
+	if !s.SnoozeUntil.IsZero() && !s.Snoozed(now) {
+		passed++
+	}
+	if s.Status != Pending || passed == 0 {
+		return nil
+	}
+	return []Event{Passed{Calls: passed}}
 }
 
 // remind is the state after the person was called again: what was put aside is

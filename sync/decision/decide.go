@@ -183,6 +183,8 @@ func Decide(s State, c Command, now time.Time) ([]Event, Outcome, error) {
 		return events, 0, err
 	case Remind:
 		return decideRemind(s, now), 0, nil
+	case Restore:
+		return decideRestore(s, now), 0, nil
 	case Deliver:
 		if s.Status != Resolved || !s.Answer.DeliverTime.IsZero() {
 			return nil, 0, nil
@@ -300,6 +302,14 @@ func Apply(s State, e Event, now time.Time) State {
 		}
 	case Reminded:
 		return remind(s, now)
+	case Passed:
+		round := s.Round + e.Calls
+		if s.Snoozed(now) {
+			s.Reminders = slices.DeleteFunc(slices.Clone(s.Reminders), func(t time.Time) bool { return !now.Before(t) })
+		} else {
+			s = remind(s, now)
+		}
+		s.Round = round
 	case Delivered:
 		a := *s.Answer
 		a.DeliverTime = now

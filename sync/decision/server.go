@@ -20,6 +20,8 @@ const (
 	// ExitKeepWaiting leaves a task to wait for a worker; the person is asked
 	// again later.
 	ExitKeepWaiting = "keep_waiting"
+	// ExitGoOn lets the work go on that a restore has held.
+	ExitGoOn = "go_on"
 )
 
 // Exits are the ways to answer a question of the server.
@@ -41,6 +43,11 @@ func Exits(k Kind) []Option {
 		return []Option{
 			{ID: ExitKeepWaiting, Label: "Keep waiting", Kind: Pick, Text: TextNone},
 			{ID: ExitStop, Label: "Stop the task", Kind: RejectOnce, Text: TextNone},
+		}
+	case AfterRestore:
+		return []Option{
+			{ID: ExitGoOn, Label: "Let the work go on", Kind: Pick, Text: TextNone},
+			{ID: ExitStop, Label: "Stop all of it", Kind: RejectOnce, Text: TextNone},
 		}
 	default:
 		return nil

@@ -46,6 +46,8 @@ const (
 	ResolveUncertain Kind = 17
 	// Stalled: nobody is there to do this task. About names it.
 	Stalled Kind = 18
+	// AfterRestore: the server was restored from a backup; may the work go on?
+	AfterRestore Kind = 21
 )
 
 // String is the word that enters the asked digest, so it never changes.
@@ -67,6 +69,8 @@ func (k Kind) String() string {
 		return "RESOLVE_UNCERTAIN"
 	case Stalled:
 		return "STALLED"
+	case AfterRestore:
+		return "RESTORED"
 	default:
 		return "?"
 	}

@@ -132,6 +132,8 @@ func rows() []row {
 		{"Remind", "after half of the time", decision.Remind{}, 30 * time.Minute, only("*")},
 		{"", "too early", decision.Remind{}, 30*time.Minute - 1, only("-")},
 		{"", "too late", decision.Remind{}, time.Hour, only("-")},
+		{"", "restored before a call", decision.Restore{}, 30*time.Minute - 1, only("-")},
+		{"", "restored after a call", decision.Restore{}, 30 * time.Minute, only("*")},
 	}
 }
 

@@ -21,6 +21,11 @@ func Apply(s State, e Event, now time.Time) State {
 		s.Status, s.Generation, s.CreateTime, s.UncertainTime = Uncertain, 1, now, now
 	case LeftUncertain:
 		s.Status, s.UncertainTime = Uncertain, now
+	case Reopened:
+		s = shut(s)
+		s.Status, s.Generation, s.Skipped = Uncertain, e.Generation, e.Generation-1
+		s.Attempt, s.Receipt, s.Exit, s.By = "", "", 0, ""
+		s.BeginTime, s.UncertainTime, s.SettleTime = time.Time{}, now, time.Time{}
 	case SettledAs:
 		s = shut(s)
 		s.Status, s.Receipt, s.Opening, s.SettleTime = e.To, e.Receipt, e.Opening, now

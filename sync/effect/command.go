@@ -48,6 +48,13 @@ type LoseLease struct{}
 // EndTask follows the end of the task.
 type EndTask struct{}
 
+// Restore follows a restore from a backup: what the backup knows of the effect
+// may not be the last that became of it.
+type Restore struct {
+	// Skip is a generation that no history of this store has reached.
+	Skip uint32
+}
+
 // Resolve is what a person says about an uncertain effect.
 type Resolve struct {
 	Exit Exit
@@ -61,6 +68,7 @@ func (Confirm) command()   {}
 func (Report) command()    {}
 func (LoseLease) command() {}
 func (EndTask) command()   {}
+func (Restore) command()   {}
 func (Resolve) command()   {}
 
 // Event is one fact that follows from a command. Applying an effect's events in
@@ -77,6 +85,9 @@ type (
 	Doubted struct{}
 	// LeftUncertain: its lease is gone and nobody has said how it went.
 	LeftUncertain struct{}
+	// Reopened: nobody knows what became of it after the backup, and Generation
+	// is one that nobody was given.
+	Reopened struct{ Generation uint32 }
 	// SettledAs: how it went is known.
 	SettledAs struct {
 		To      Status
@@ -98,6 +109,7 @@ type (
 func (Went) event()          {}
 func (Doubted) event()       {}
 func (LeftUncertain) event() {}
+func (Reopened) event()      {}
 func (SettledAs) event()     {}
 func (ResolvedAs) event()    {}
 func (Noted) event()         {}

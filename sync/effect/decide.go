@@ -36,6 +36,8 @@ func Decide(s State, c Command, now time.Time) ([]Event, Outcome, error) {
 		return []Event{LeftUncertain{}}, Kept, nil
 	case EndTask:
 		return decideEnd(s)
+	case Restore:
+		return decideRestore(s, c)
 	case Resolve:
 		return decideResolve(s, c)
 	default:
@@ -94,7 +96,7 @@ func decideConfirm(s State, c Confirm, now time.Time) ([]Event, Outcome, error) 
 		return keep(s, note)
 	}
 	opening := Shut
-	if c.Holder && s.Generation < MaxGenerations && !s.TaskEnded {
+	if c.Holder && s.Generation-s.Skipped < MaxGenerations && !s.TaskEnded {
 		opening = AfterFailure
 	}
 	return []Event{SettledAs{To: Failed, Receipt: c.Receipt, Opening: opening}}, Settled, nil
@@ -142,6 +144,17 @@ func decideEnd(s State) ([]Event, Outcome, error) {
 	default:
 		return []Event{Ended{}}, Kept, nil
 	}
+}
+
+// decideRestore leaves uncertain whatever could still have moved after the
+// backup was taken: begun, uncertain, or open for another try, which may have
+// begun and happened. Generations go on where nobody has been, so that a word
+// about a lost one does not settle what counts now.
+func decideRestore(s State, c Restore) ([]Event, Outcome, error) {
+	if !s.Unsettled() {
+		return nil, Known, nil
+	}
+	return []Event{Reopened{Generation: max(c.Skip, s.Generation) + 1}}, Kept, nil
 }
 
 func decideResolve(s State, c Resolve) ([]Event, Outcome, error) {

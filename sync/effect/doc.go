@@ -17,15 +17,15 @@
 // last two may leave another generation open, which stands as a state of its
 // own in the table.
 //
-//	state                    | Begin        | Confirm(ok) | Confirm(failure)         | Report(found) | Report(not found)              | Report(unknown) | LoseLease | EndTask           | Resolve
-//	none                     | GO¹          | refused     | refused                  | refused       | refused                        | refused         | -         | -                 | -
-//	BEGUN                    | known        | CONFIRMED   | FAILED (open) or FAILED² | CONFIRMED     | kept                           | kept            | UNCERTAIN | UNCERTAIN         | -
-//	UNCERTAIN                | known        | CONFIRMED   | FAILED (open) or FAILED² | CONFIRMED     | kept or FAILED (open)³         | kept            | -         | ends              | RESOLVED_BY_HUMAN (open) or RESOLVED_BY_HUMAN⁴
-//	FAILED (open)            | GO or known⁵ | CONFIRMED⁶  | -                        | CONFIRMED⁶    | kept                           | kept            | -         | FAILED            | -
-//	RESOLVED_BY_HUMAN (open) | GO or known⁵ | CONFIRMED⁶  | kept                     | CONFIRMED⁶    | kept                           | kept            | -         | RESOLVED_BY_HUMAN | -
-//	CONFIRMED                | known        | -           | kept                     | kept          | kept                           | kept            | -         | -                 | -
-//	FAILED                   | known        | kept        | -                        | kept          | kept                           | kept            | -         | -                 | -
-//	RESOLVED_BY_HUMAN        | known        | kept        | kept                     | kept          | kept                           | kept            | -         | -                 | -
+//	state                    | Begin        | Confirm(ok) | Confirm(failure)         | Report(found) | Report(not found)              | Report(unknown) | LoseLease | EndTask           | Restore   | Resolve
+//	none                     | GO¹          | refused     | refused                  | refused       | refused                        | refused         | -         | -                 | -         | -
+//	BEGUN                    | known        | CONFIRMED   | FAILED (open) or FAILED² | CONFIRMED     | kept                           | kept            | UNCERTAIN | UNCERTAIN         | UNCERTAIN | -
+//	UNCERTAIN                | known        | CONFIRMED   | FAILED (open) or FAILED² | CONFIRMED     | kept or FAILED (open)³         | kept            | -         | ends              | anew⁷     | RESOLVED_BY_HUMAN (open) or RESOLVED_BY_HUMAN⁴
+//	FAILED (open)            | GO or known⁵ | CONFIRMED⁶  | -                        | CONFIRMED⁶    | kept                           | kept            | -         | FAILED            | UNCERTAIN | -
+//	RESOLVED_BY_HUMAN (open) | GO or known⁵ | CONFIRMED⁶  | kept                     | CONFIRMED⁶    | kept                           | kept            | -         | RESOLVED_BY_HUMAN | UNCERTAIN | -
+//	CONFIRMED                | known        | -           | kept                     | kept          | kept                           | kept            | -         | -                 | -         | -
+//	FAILED                   | known        | kept        | -                        | kept          | kept                           | kept            | -         | -                 | -         | -
+//	RESOLVED_BY_HUMAN        | known        | kept        | kept                     | kept          | kept                           | kept            | -         | -                 | -         | -
 //
 //	¹ UNCERTAIN where the server cannot know whether it began before, unless
 //	  the provider has a key for it or somebody can be asked
@@ -35,6 +35,8 @@
 //	⁴ open is the exit "did not, do it", which is refused once the task has ended
 //	⁵ known where the permission, or the person's word, has ended meanwhile
 //	⁶ nothing was begun since, so the truth still keeps it from being done twice
+//	⁷ under a generation that nobody was given, as in the other cells of the
+//	  column: what was said in a lost future, and is said of it, settles nothing
 //
 // What is told of an older generation is kept as evidence in every state, and
 // so is, at most [MaxEvidence] notes of it, what is told of a settled one. A

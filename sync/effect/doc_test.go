@@ -52,7 +52,7 @@ func docTable(t *testing.T) map[string]map[string][]string {
 
 // words are the outcomes that a cell lists.
 func words(cell string) []string {
-	out := strings.Split(strings.TrimRight(cell, "¹²³⁴⁵⁶"), " or ")
+	out := strings.Split(strings.TrimRight(cell, "¹²³⁴⁵⁶⁷"), " or ")
 	slices.Sort(out)
 	return out
 }

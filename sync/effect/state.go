@@ -131,6 +131,9 @@ type State struct {
 
 	Status     Status
 	Generation uint32
+	// Skipped is the last generation that a history which is over can have given:
+	// none of those up to it is the one that now counts.
+	Skipped uint32
 	// Attempt is the random name of the call that got the GO of this generation.
 	Attempt string
 	// Receipt is what the outside gave for it, or how it failed.

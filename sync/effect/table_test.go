@@ -124,6 +124,8 @@ func rows() []row {
 
 		{"LoseLease", "", effect.LoseLease{}, nil, 0, [8]string{"-", unsure, "-", "-", "-", "-", "-", "-"}},
 		{"EndTask", "", effect.EndTask{}, nil, 0, [8]string{"-", unsure, "ends", no, human, "-", "-", "-"}},
+		{"Restore", "", effect.Restore{Skip: 1024}, nil, 0, [8]string{"-", unsure, "anew", unsure, unsure, "-", "-", "-"}},
+		{"", "restore after the end", effect.Restore{}, func(s *effect.State) { s.TaskEnded, s.Opening = true, effect.Shut }, 0, [8]string{"-", unsure, "anew", "-", "-", "-", "-", "-"}},
 		{"Resolve", "happened", effect.Resolve{Exit: effect.Happened}, nil, 0, [8]string{"-", "-", human, "-", "-", "-", "-", "-"}},
 		{"Resolve", "do it", effect.Resolve{Exit: effect.DoIt, Until: now.Add(time.Hour)}, nil, 0, [8]string{"-", "-", doIt, "-", "-", "-", "-", "-"}},
 		{"", "do it, after the end", effect.Resolve{Exit: effect.DoIt, Until: now.Add(time.Hour)}, ended, 0, [8]string{"-", "-", "refused", "-", "-", "-", "-", "-"}},
@@ -149,6 +151,8 @@ func follows(c effect.Command, before, after effect.State, events []effect.Event
 		return "-"
 	case name(before) != name(after):
 		return name(after)
+	case before.Generation != after.Generation:
+		return "anew"
 	case before.TaskEnded != after.TaskEnded:
 		return "ends"
 	case len(after.Evidence) > len(before.Evidence):

@@ -35,6 +35,10 @@ func Apply(s State, e Event) State {
 		s.Hush, s.SilenceLook = e.Hush, e.Next
 	case Held:
 		s.Hold, s.Below, s.Expiring = e.Hold, e.Below, e.Expiring
+	case Restored:
+		s.Restored, s.RestoreCard = true, e.Card
+	case WentOn:
+		s.RestoreCard = ""
 	case Offered:
 		s.Result, s.OfferVersion, s.Offer = e.Result, e.Version, e.Review
 	case SentBack:
@@ -67,6 +71,6 @@ func ApplyAll(s State, events []Event, now time.Time) State {
 }
 
 func end(s State, p Phase) State {
-	s.Phase, s.Wait, s.Lease, s.Offer = p, Wait{}, Lease{}, ""
+	s.Phase, s.Wait, s.Lease, s.Offer, s.RestoreCard = p, Wait{}, Lease{}, "", ""
 	return s
 }

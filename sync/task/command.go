@@ -177,6 +177,8 @@ func (Look) command()           {}
 func (KeepWaiting) command()    {}
 func (Wake) command()           {}
 func (LoseLease) command()      {}
+func (Restore) command()        {}
+func (GoOn) command()           {}
 
 // Event is one fact that follows from a command. Applying a task's events in
 // order gives its state.

@@ -42,6 +42,10 @@ func Decide(s State, c Command, now time.Time) ([]Event, error) {
 		return decideStop(s, c, now), nil
 	case Pause, Resume, Review, Clear:
 		return decideHold(s, c, now), nil
+	case Restore:
+		return decideRestore(s, c, now), nil
+	case GoOn:
+		return decideGoOn(s, c), nil
 	case Accept, SendBack:
 		return decideOffer(s, c), nil
 	case Overdue:

@@ -31,10 +31,11 @@
 //	NONE   | PAUSE        | -           | REVIEW | -              | STOP
 //	PAUSE  | -            | NONE        | REVIEW | -              | STOP
 //	STOP   | -            | -           | -      | -              | -
-//	REVIEW | below or -   | below or -  | -      | NONE or PAUSE  | STOP
+//	REVIEW | below or -   | below or -  | -      | NONE, PAUSE or - | STOP
 //
 // Where it says below, a pause beneath the review is set or lifted; it shows
-// again when the review is over. Stop is that of a RUNNING task.
+// again when the review is over. A review of a restore is not cleared before its
+// question is answered. Stop is that of a RUNNING task.
 //
 // A counted lost lease is followed by another try, later each time:
 //
@@ -57,6 +58,11 @@
 // A worker that holds the task and says nothing is reminded after SilenceAfter,
 // and after as long again the timeline says so, once for each silence ([Listen]).
 // A heartbeat is no word; any other command under the lease is ([Speak]).
+//
+// A restore from a backup in which the task was alive takes its lease away
+// without counting it, and holds it for review until a person lets it go on
+// ([Restore], [GoOn]). Under STOP that is the end. A wrapped command fails then,
+// since nobody else can go on with it.
 //
 // Heartbeat etc. are Heartbeat, SaveCheckpoint, Ack, Speak and UpdateProgress. Wake does
 // something only if the set is satisfied or the signal wakes by itself. A held

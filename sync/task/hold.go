@@ -36,6 +36,13 @@ func decideHold(s State, c Command, now time.Time) []Event {
 		}
 	case Clear:
 		switch {
+		case s.RestoreCard != "":
+			return nil // a person has to say first that it may go on
+		case kind == HoldReview && s.orphaned():
+			return []Event{FailedWith{Failure{
+				Code: CouldNotResume,
+				Text: "The server was restored from a backup while this ran, and nobody else can go on with it.",
+			}}}
 		case kind == HoldReview && s.Below.Kind == HoldPause:
 			return []Event{Held{Hold: s.Below}}
 		case kind == HoldReview:

@@ -236,6 +236,12 @@ type State struct {
 	SpokeTime, SilenceLook time.Time
 	Hush                   Hush
 
+	// Restored: it was alive in a backup that was restored, so nobody knows what
+	// it had begun to do since. RestoreCard is the question after the restore
+	// that holds it for review; empty once it is answered.
+	Restored    bool
+	RestoreCard string
+
 	// Deadline is when the task is no longer wanted; zero where there is none.
 	// Expiring: it has passed, and the worker that holds the task was told.
 	Deadline time.Time

@@ -66,6 +66,16 @@ func retried(s *task.State) {
 }
 func wrapped(s *task.State) { s.Attempts, s.MaxAttempts = 0, 1 }
 
+func afterRestore(s *task.State) { s.Restored, s.RestoreCard = true, "d7" }
+func orphaned(s *task.State)     { wrapped(s); s.Restored = true }
+
+// restoredTo is what a restore makes of a task: held for review, and of a
+// RUNNING one the given phase.
+func restoredTo(running string) [4]string {
+	in := func(p string) string { return p + "+REVIEW " + p + "+REVIEW " }
+	return [4]string{in("READY") + "READY READY", in(running) + "CANCELED " + running, in("WAITING") + "WAITING WAITING", "-"}
+}
+
 var patience = task.Patience{Show: 2 * time.Minute, Ask: time.Hour, Again: 24 * time.Hour}
 
 func waitsFor(s *task.State) {
@@ -206,6 +216,15 @@ func rows() []row {
 		{"", "wrapped, asked, unheard", task.LoseLease{Lease: held, Pending: []string{"d1"}, Unacked: true}, wrapped, lose("FAILED")},
 		{"", "wrapped, asked", task.LoseLease{Lease: held, Pending: []string{"d1"}}, wrapped, lose("FAILED")},
 		{"", "other lease", task.LoseLease{Lease: other}, lastAttempt, nothing},
+		{"", "restored", task.Restore{Card: "d7"}, lastAttempt, restoredTo("READY")},
+		{"", "restored, asked", task.Restore{Card: "d7", Pending: []string{"d1"}}, nil, restoredTo("WAITING")},
+		{"", "restored, asked, unheard", task.Restore{Card: "d7", Pending: []string{"d1"}, Unacked: true}, nil, restoredTo("READY")},
+		{"", "restored, wrapped", task.Restore{Card: "d7", Pending: []string{"d1"}}, wrapped, restoredTo("READY")},
+		{"", "may go on", task.GoOn{Card: "d7"}, afterRestore, [4]string{"READY", "RUNNING", "WAITING", "-"}},
+		{"", "may go on, by another question", task.GoOn{Card: "d6"}, afterRestore, nothing},
+		{"", "may go on, not asked", task.GoOn{}, nil, nothing},
+		{"", "clear before it may go on", task.Clear{}, afterRestore, nothing},
+		{"", "clear what nobody else can go on with", task.Clear{}, orphaned, [4]string{"- - - FAILED", "- - - RUNNING+NONE", "- - - WAITING+NONE", "-"}},
 	}
 }
 

@@ -38,6 +38,14 @@ func New() *Engine {
 	return e
 }
 
+// Copy is another engine in the state of the last commit, as a backup would
+// give it.
+func (e *Engine) Copy() *Engine {
+	c := New()
+	c.current.Store(e.current.Load())
+	return c
+}
+
 // View runs fn on the state of the last commit before it.
 func (e *Engine) View(ctx context.Context, _ string, fn func(store.Reader) error) error {
 	if err := e.ready(ctx); err != nil {

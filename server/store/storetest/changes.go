@@ -222,11 +222,11 @@ func basesPerEpoch(t *testing.T, w *world) {
 	write("thr_a", "1")
 	write("thr_a", "2")
 	write("thr_b", "1")
-	w.restore(1)
+	w.restore(store.NewEpoch{})
 	expect(t, "after the restore", bases("thr_a"), []changelog.Base{{Epoch: 0, Head: 0}})
 	write("thr_a", "3")
 	write("thr_a", "4")
-	w.restore(2)
+	w.restore(store.NewEpoch{Above: 9, CopyTime: w.wall.Now().UTC().Truncate(time.Second)})
 	write("thr_a", "5")
 	write("thr_b", "1") // the same bytes: no write
 	expect(t, "written in each", bases("thr_a"), []changelog.Base{{Epoch: 0, Head: 0}, {Epoch: 1, Head: 2}, {Epoch: 2, Head: 4}})
@@ -234,6 +234,31 @@ func basesPerEpoch(t *testing.T, w *world) {
 	write("thr_b", "2")
 	expect(t, "an epoch left out", bases("thr_b"), []changelog.Base{{Epoch: 0, Head: 0}, {Epoch: 2, Head: 1}})
 	expect(t, "never written", bases("thr_c"), nil)
+	// Cut off, no older epoch counts any more; and the account, which was alive,
+	// is to draw its consequences once.
+	w.restore(store.NewEpoch{CutOff: true})
+	w.view(func(r *store.Read) error {
+		h, err := r.History(changelog.ThreadScope("thr_a"))
+		if h.Oldest != 3 || !r.Unsettled() {
+			t.Errorf("cut off: oldest %d, unsettled %v", h.Oldest, r.Unsettled())
+		}
+		return err
+	})
+	w.update(func(tx *store.Tx) error { tx.Settle(); return nil })
+	w.view(func(r *store.Read) error {
+		if r.Unsettled() {
+			t.Error("settled, and unsettled again")
+		}
+		return nil
+	})
+	fresh := w.apart(t)
+	fresh.update(func(tx *store.Tx) error { return tx.PutSettings(store.Settings{Level: store.LevelIDs}) })
+	fresh.view(func(r *store.Read) error {
+		if r.Unsettled() {
+			t.Error("an account of this epoch is to be settled")
+		}
+		return nil
+	})
 }
 
 func expect[T any](t *testing.T, what string, got, want T) {

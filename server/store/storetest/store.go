@@ -8,9 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
-	storagev1 "github.com/beckon-dev/beckon/proto/gen/beckon/storage/v1"
 	"github.com/beckon-dev/beckon/server/store"
 )
 
@@ -152,29 +149,19 @@ func (w *world) countFrom(table store.Table, from, to string) int {
 	return n
 }
 
-// restore appends an epoch, as a restore from a backup does, and starts again.
-func (w *world) restore(epoch byte) {
+// restore begins an epoch, as a restore from a backup does, and starts again.
+func (w *world) restore(c store.NewEpoch) {
 	w.t.Helper()
-	err := w.engine.Update(context.Background(), "", func(wr store.Writer) error {
-		b, err := wr.Get("meta", []byte("store"))
-		if err != nil {
-			return err
+	before := w.store.EpochNumber()
+	c.From = w.store.Epoch()
+	for _, want := range []bool{true, false} { // the second is too late
+		began, err := w.store.BeginEpoch(context.Background(), c)
+		if err != nil || began != want {
+			w.t.Fatalf("restore: began %v, %v", began, err)
 		}
-		var m storagev1.Meta
-		if err := proto.Unmarshal(b[1:], &m); err != nil {
-			return err
-		}
-		next := make([]byte, 16)
-		next[0] = epoch
-		m.Epochs = append(m.GetEpochs(), next)
-		out, err := proto.MarshalOptions{}.MarshalAppend([]byte{b[0]}, &m)
-		if err != nil {
-			return err
-		}
-		return wr.Put("meta", []byte("store"), out)
-	})
-	if err != nil {
-		w.t.Fatalf("restore: %v", err)
 	}
 	w.open()
+	if got := w.store.EpochState(); got.Number != max(before, c.Above)+1 || got.Epoch == c.From || got.CopyTime != c.CopyTime {
+		w.t.Fatalf("after epoch %d: %+v", before, got)
+	}
 }

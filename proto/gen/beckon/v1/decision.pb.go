@@ -121,6 +121,10 @@ const (
 	// keep_waiting, which asks again after a day, and stop. It closes by itself
 	// once the task is claimed, held or ended, or a worker is there.
 	DecisionKind_DECISION_KIND_STALLED DecisionKind = 18
+	// From the server: it was restored from a backup, and the tasks that were
+	// alive in it are held; may they go on? Options go_on and stop. There is one
+	// for the whole account; the task it names is only where it is shown.
+	DecisionKind_DECISION_KIND_RESTORED DecisionKind = 21
 )
 
 // Enum value maps for DecisionKind.
@@ -135,6 +139,7 @@ var (
 		16: "DECISION_KIND_REVIEW_RESULT",
 		17: "DECISION_KIND_RESOLVE_UNCERTAIN",
 		18: "DECISION_KIND_STALLED",
+		21: "DECISION_KIND_RESTORED",
 	}
 	DecisionKind_value = map[string]int32{
 		"DECISION_KIND_UNSPECIFIED":       0,
@@ -146,6 +151,7 @@ var (
 		"DECISION_KIND_REVIEW_RESULT":     16,
 		"DECISION_KIND_RESOLVE_UNCERTAIN": 17,
 		"DECISION_KIND_STALLED":           18,
+		"DECISION_KIND_RESTORED":          21,
 	}
 )
 
@@ -2844,7 +2850,7 @@ const file_beckon_v1_decision_proto_rawDesc = "" +
 	"\x16DECISION_STATE_EXPIRED\x10\x03\x12\x1b\n" +
 	"\x17DECISION_STATE_CANCELED\x10\x04\x12\x1d\n" +
 	"\x19DECISION_STATE_SUPERSEDED\x10\x05\x12\x1c\n" +
-	"\x18DECISION_STATE_WITHDRAWN\x10\x06*\x96\x02\n" +
+	"\x18DECISION_STATE_WITHDRAWN\x10\x06*\xb2\x02\n" +
 	"\fDecisionKind\x12\x1d\n" +
 	"\x19DECISION_KIND_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cDECISION_KIND_CONFIRM_ACTION\x10\x01\x12\x18\n" +
@@ -2854,7 +2860,8 @@ const file_beckon_v1_decision_proto_rawDesc = "" +
 	"\x16DECISION_KIND_OPEN_URL\x10\x05\x12\x1f\n" +
 	"\x1bDECISION_KIND_REVIEW_RESULT\x10\x10\x12#\n" +
 	"\x1fDECISION_KIND_RESOLVE_UNCERTAIN\x10\x11\x12\x19\n" +
-	"\x15DECISION_KIND_STALLED\x10\x12*c\n" +
+	"\x15DECISION_KIND_STALLED\x10\x12\x12\x1a\n" +
+	"\x16DECISION_KIND_RESTORED\x10\x15*c\n" +
 	"\aSurface\x12\x17\n" +
 	"\x13SURFACE_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vSURFACE_APP\x10\x01\x12\x18\n" +

@@ -30,7 +30,16 @@ type Meta struct {
 	Epochs [][]byte `protobuf:"bytes,2,rep,name=epochs,proto3" json:"epochs,omitempty"`
 	// Tells whether a master key is the one this store was written with; says
 	// nothing about the key. Empty until a key was shown.
-	KeyCheck      []byte `protobuf:"bytes,3,opt,name=key_check,json=keyCheck,proto3" json:"key_check,omitempty"`
+	KeyCheck []byte `protobuf:"bytes,3,opt,name=key_check,json=keyCheck,proto3" json:"key_check,omitempty"`
+	// Number of the last epoch; at least how many are in the list. No other epoch
+	// that this store ever had has it, those of lost futures included.
+	EpochNumber uint64 `protobuf:"varint,4,opt,name=epoch_number,json=epochNumber,proto3" json:"epoch_number,omitempty"`
+	// Place in the list of the oldest epoch whose cursors may still be good.
+	OldestEpoch int64 `protobuf:"varint,5,opt,name=oldest_epoch,json=oldestEpoch,proto3" json:"oldest_epoch,omitempty"`
+	// When the last epoch began; absent for the first.
+	EpochTime int64 `protobuf:"varint,6,opt,name=epoch_time,json=epochTime,proto3" json:"epoch_time,omitempty"`
+	// The copy that the last epoch goes on from was taken then, if that is known.
+	CopyTime      int64 `protobuf:"varint,7,opt,name=copy_time,json=copyTime,proto3" json:"copy_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -84,6 +93,34 @@ func (x *Meta) GetKeyCheck() []byte {
 		return x.KeyCheck
 	}
 	return nil
+}
+
+func (x *Meta) GetEpochNumber() uint64 {
+	if x != nil {
+		return x.EpochNumber
+	}
+	return 0
+}
+
+func (x *Meta) GetOldestEpoch() int64 {
+	if x != nil {
+		return x.OldestEpoch
+	}
+	return 0
+}
+
+func (x *Meta) GetEpochTime() int64 {
+	if x != nil {
+		return x.EpochTime
+	}
+	return 0
+}
+
+func (x *Meta) GetCopyTime() int64 {
+	if x != nil {
+		return x.CopyTime
+	}
+	return 0
 }
 
 // Account is an account as the server knows it without opening it.
@@ -174,6 +211,9 @@ type Head struct {
 	AuditHash []byte `protobuf:"bytes,5,opt,name=audit_hash,json=auditHash,proto3" json:"audit_hash,omitempty"`
 	// Bytes of the artifacts that are kept.
 	ArtifactBytes uint64 `protobuf:"varint,6,opt,name=artifact_bytes,json=artifactBytes,proto3" json:"artifact_bytes,omitempty"`
+	// Number of the last epoch that the account has drawn the consequences of; 0
+	// stands for 1.
+	EpochNumber   uint64 `protobuf:"varint,7,opt,name=epoch_number,json=epochNumber,proto3" json:"epoch_number,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -246,6 +286,13 @@ func (x *Head) GetAuditHash() []byte {
 func (x *Head) GetArtifactBytes() uint64 {
 	if x != nil {
 		return x.ArtifactBytes
+	}
+	return 0
+}
+
+func (x *Head) GetEpochNumber() uint64 {
+	if x != nil {
+		return x.EpochNumber
 	}
 	return 0
 }
@@ -437,17 +484,22 @@ var File_beckon_storage_v1_account_proto protoreflect.FileDescriptor
 
 const file_beckon_storage_v1_account_proto_rawDesc = "" +
 	"\n" +
-	"\x1fbeckon/storage/v1/account.proto\x12\x11beckon.storage.v1\x1a\x1ebeckon/storage/v1/header.proto\"X\n" +
+	"\x1fbeckon/storage/v1/account.proto\x12\x11beckon.storage.v1\x1a\x1ebeckon/storage/v1/header.proto\"\xda\x01\n" +
 	"\x04Meta\x12\x1b\n" +
 	"\tserver_id\x18\x01 \x01(\tR\bserverId\x12\x16\n" +
 	"\x06epochs\x18\x02 \x03(\fR\x06epochs\x12\x1b\n" +
-	"\tkey_check\x18\x03 \x01(\fR\bkeyCheck\"j\n" +
+	"\tkey_check\x18\x03 \x01(\fR\bkeyCheck\x12!\n" +
+	"\fepoch_number\x18\x04 \x01(\x04R\vepochNumber\x12!\n" +
+	"\foldest_epoch\x18\x05 \x01(\x03R\voldestEpoch\x12\x1d\n" +
+	"\n" +
+	"epoch_time\x18\x06 \x01(\x03R\tepochTime\x12\x1b\n" +
+	"\tcopy_time\x18\a \x01(\x03R\bcopyTime\"j\n" +
 	"\aAccount\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x18\n" +
 	"\aclaimed\x18\x02 \x01(\bR\aclaimed\x12\x1f\n" +
 	"\vcreate_time\x18\x03 \x01(\x03R\n" +
 	"createTime\x12\x12\n" +
-	"\x04link\x18\x04 \x01(\tR\x04link\"\xe2\x01\n" +
+	"\x04link\x18\x04 \x01(\tR\x04link\"\x85\x02\n" +
 	"\x04Head\x12\x1f\n" +
 	"\vlast_commit\x18\x01 \x01(\x03R\n" +
 	"lastCommit\x127\n" +
@@ -457,7 +509,8 @@ const file_beckon_storage_v1_account_proto_rawDesc = "" +
 	"\taudit_seq\x18\x04 \x01(\x04R\bauditSeq\x12\x1d\n" +
 	"\n" +
 	"audit_hash\x18\x05 \x01(\fR\tauditHash\x12%\n" +
-	"\x0eartifact_bytes\x18\x06 \x01(\x04R\rartifactBytes\"`\n" +
+	"\x0eartifact_bytes\x18\x06 \x01(\x04R\rartifactBytes\x12!\n" +
+	"\fepoch_number\x18\a \x01(\x04R\vepochNumber\"`\n" +
 	"\x05Scope\x12\x12\n" +
 	"\x04head\x18\x01 \x01(\x04R\x04head\x12\x14\n" +
 	"\x05floor\x18\x02 \x01(\x04R\x05floor\x12-\n" +

@@ -77,7 +77,9 @@ type Effect struct {
 	// When it was settled.
 	SettleTime int64 `protobuf:"varint,26,opt,name=settle_time,json=settleTime,proto3" json:"settle_time,omitempty"`
 	// When it was first begun.
-	CreateTime    int64 `protobuf:"varint,27,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	CreateTime int64 `protobuf:"varint,27,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	// Generations up to this one were given in a history that a restore ended.
+	Skipped       uint32 `protobuf:"varint,28,opt,name=skipped,proto3" json:"skipped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -301,6 +303,13 @@ func (x *Effect) GetCreateTime() int64 {
 	return 0
 }
 
+func (x *Effect) GetSkipped() uint32 {
+	if x != nil {
+		return x.Skipped
+	}
+	return 0
+}
+
 // EffectNote is one thing that was said of a generation.
 type EffectNote struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -378,7 +387,7 @@ var File_beckon_storage_v1_effect_proto protoreflect.FileDescriptor
 
 const file_beckon_storage_v1_effect_proto_rawDesc = "" +
 	"\n" +
-	"\x1ebeckon/storage/v1/effect.proto\x12\x11beckon.storage.v1\x1a beckon/storage/v1/decision.proto\"\xf9\x05\n" +
+	"\x1ebeckon/storage/v1/effect.proto\x12\x11beckon.storage.v1\x1a beckon/storage/v1/decision.proto\"\x93\x06\n" +
 	"\x06Effect\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x12\n" +
@@ -414,7 +423,8 @@ const file_beckon_storage_v1_effect_proto_rawDesc = "" +
 	"\vsettle_time\x18\x1a \x01(\x03R\n" +
 	"settleTime\x12\x1f\n" +
 	"\vcreate_time\x18\x1b \x01(\x03R\n" +
-	"createTime\"h\n" +
+	"createTime\x12\x18\n" +
+	"\askipped\x18\x1c \x01(\rR\askipped\"h\n" +
 	"\n" +
 	"EffectNote\x12\x1e\n" +
 	"\n" +

@@ -97,7 +97,11 @@ type Task struct {
 	// When the server looks next whether it has.
 	SilenceLook int64 `protobuf:"varint,36,opt,name=silence_look,json=silenceLook,proto3" json:"silence_look,omitempty"`
 	// What the silence has led to.
-	Hush          uint32 `protobuf:"varint,37,opt,name=hush,proto3" json:"hush,omitempty"`
+	Hush uint32 `protobuf:"varint,37,opt,name=hush,proto3" json:"hush,omitempty"`
+	// It was alive in a backup that was restored.
+	Restored bool `protobuf:"varint,38,opt,name=restored,proto3" json:"restored,omitempty"`
+	// The question after a restore that holds it; empty when none does.
+	RestoreCard   string `protobuf:"bytes,39,opt,name=restore_card,json=restoreCard,proto3" json:"restore_card,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -389,6 +393,20 @@ func (x *Task) GetHush() uint32 {
 		return x.Hush
 	}
 	return 0
+}
+
+func (x *Task) GetRestored() bool {
+	if x != nil {
+		return x.Restored
+	}
+	return false
+}
+
+func (x *Task) GetRestoreCard() string {
+	if x != nil {
+		return x.RestoreCard
+	}
+	return ""
 }
 
 // NoWorker says that nobody is there to do a task.
@@ -1325,7 +1343,7 @@ var File_beckon_storage_v1_task_proto protoreflect.FileDescriptor
 
 const file_beckon_storage_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"\x1cbeckon/storage/v1/task.proto\x12\x11beckon.storage.v1\"\xbb\n" +
+	"\x1cbeckon/storage/v1/task.proto\x12\x11beckon.storage.v1\"\xfa\n" +
 	"\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
@@ -1372,7 +1390,9 @@ const file_beckon_storage_v1_task_proto_rawDesc = "" +
 	"\n" +
 	"spoke_time\x18# \x01(\x03R\tspokeTime\x12!\n" +
 	"\fsilence_look\x18$ \x01(\x03R\vsilenceLook\x12\x12\n" +
-	"\x04hush\x18% \x01(\rR\x04hush\x1a9\n" +
+	"\x04hush\x18% \x01(\rR\x04hush\x12\x1a\n" +
+	"\brestored\x18& \x01(\bR\brestored\x12!\n" +
+	"\frestore_card\x18' \x01(\tR\vrestoreCard\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"g\n" +
