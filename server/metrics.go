@@ -13,11 +13,12 @@ type metrics struct {
 	calls    *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 	stuck    prometheus.Gauge
+	restores prometheus.Counter
 }
 
 // newMetrics asks open for the streams that are open: a call is counted when it
 // ends, which they have not.
-func newMetrics(open func() int, l *lanes) *metrics {
+func newMetrics(open func() int, epoch func() uint64, l *lanes) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -30,8 +31,14 @@ func newMetrics(open func() int, l *lanes) *metrics {
 		stuck: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "beckon_tasks_stuck", Help: "Tasks that nothing would ever move, at the last look. Anything but 0 is a fault.",
 		}),
+		restores: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "beckon_unnoticed_restores_total", Help: "Times that the store was found taken back without a word, since the start. Anything but 0 needs an operator.",
+		}),
 	}
-	m.registry.MustRegister(m.calls, m.duration, m.stuck,
+	m.registry.MustRegister(m.calls, m.duration, m.stuck, m.restores,
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "beckon_epoch", Help: "Number of the history that is being written; each restore begins one.",
+		}, func() float64 { return float64(epoch()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "beckon_open_streams", Help: "Streams that are open.",
 		}, func() float64 { return float64(open()) }),

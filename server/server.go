@@ -22,6 +22,8 @@ import (
 	"github.com/beckon-dev/beckon/server/policy"
 	"github.com/beckon-dev/beckon/server/rpc"
 	"github.com/beckon-dev/beckon/server/store"
+	"github.com/beckon-dev/beckon/server/store/boltstore"
+	"github.com/beckon-dev/beckon/server/store/journal"
 )
 
 const (
@@ -41,6 +43,10 @@ type Server struct {
 	rpc   *connect.Server
 	lanes *lanes
 	log   *slog.Logger
+	// bolt and journal are those of the data folder; nil with an engine that was
+	// handed in.
+	bolt    *boltstore.Engine
+	journal *journal.Journal
 	// counted are the metrics.
 	counted *metrics
 
@@ -93,7 +99,11 @@ func (s *Server) open(ctx context.Context) error {
 	if err != nil {
 		return dataError(s.cfg.Data, err)
 	}
-	if s.store, err = openStore(ctx, s.cfg, keys); err != nil {
+	if err := unfinishedRestore(s.cfg.Data); err != nil {
+		return dataError(s.cfg.Data, err)
+	}
+	s.counted = newMetrics(func() int { return s.app.OpenStreams() }, func() uint64 { return s.store.EpochNumber() }, s.lanes)
+	if err = s.openStore(ctx, keys); err != nil {
 		return dataError(s.cfg.Data, err)
 	}
 	if s.blobs, err = openBlobs(s.cfg); err != nil {
@@ -106,13 +116,12 @@ func (s *Server) open(ctx context.Context) error {
 	s.app = app.New(app.Config{
 		Store: s.store, Blobs: s.blobs, Keys: keys, Tokens: auth.NewGrants(issuer), Limits: *s.cfg.Limits,
 		Apps: pushApps(s.cfg.Config), Clock: s.cfg.Clock, WakePush: s.lanes.wake,
-		PushPaused: s.lanes.paused,
+		PushPaused: s.lanes.paused, Journal: s.revocations(), BeginEpoch: s.beginEpoch, Alarm: s.alarm,
 	})
 	if err := s.lanes.open(ctx, s.cfg.Config, s.app.Outbox(), s.log); err != nil {
 		return err
 	}
 	doorkeeper := auth.NewAuthenticator(issuer, s.app)
-	s.counted = newMetrics(s.app.OpenStreams, s.lanes)
 	rates := rpc.NewRates(*s.cfg.Limits, s.cfg.Clock)
 	s.rpc, err = rpc.NewServer(rpc.Config{
 		App: s.app, Auth: doorkeeper, Table: policy.Table(), Rates: rates,
@@ -150,7 +159,7 @@ func (s *Server) listen(ctx context.Context, mux http.Handler) error {
 		return socketError(s.cfg.Socket(), err)
 	}
 	s.admin = &http.Server{
-		Handler: admin.Handler(s.app, s.url), ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout,
+		Handler: admin.Handler(s.app, s.url, s.backup), ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo),
 	}
 	return nil
@@ -215,6 +224,16 @@ func (s *Server) Run(ctx context.Context) (err error) {
 
 // begin does what has to be done before anybody is answered.
 func (s *Server) begin(ctx context.Context) error {
+	settled, err := s.app.SettleRestore(ctx)
+	if err != nil {
+		return fmt.Errorf("after a restore: %w", err)
+	}
+	if settled > 0 {
+		s.log.WarnContext(ctx, "restored from a backup: tasks are held, and their people asked", slog.String("kind", "restore"))
+	}
+	if err := s.app.CatchUpJournal(ctx); err != nil {
+		return err
+	}
 	if err := s.lanes.recover(ctx); err != nil {
 		return err
 	}
@@ -296,6 +315,9 @@ func (s *Server) close() error {
 	s.lanes.close()
 	if s.store != nil {
 		err = errors.Join(err, s.store.Close())
+	}
+	if s.journal != nil {
+		err = errors.Join(err, s.journal.Close())
 	}
 	return err
 }

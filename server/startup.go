@@ -16,6 +16,7 @@ import (
 	"github.com/beckon-dev/beckon/server/credential"
 	"github.com/beckon-dev/beckon/server/store"
 	"github.com/beckon-dev/beckon/server/store/boltstore"
+	"github.com/beckon-dev/beckon/server/store/journal"
 )
 
 // StartError is why a server could not start, in the words of whoever starts
@@ -44,6 +45,9 @@ func dataError(folder string, err error) error {
 	if err == nil {
 		return nil
 	}
+	if started, ok := errors.AsType[*StartError](err); ok {
+		return started
+	}
 	at := folder
 	if abs, e := filepath.Abs(folder); e == nil {
 		at = abs
@@ -63,12 +67,28 @@ func dataError(folder string, err error) error {
 		problem = master + " must be a regular file that only its owner can read; see chmod 600"
 	case errors.Is(err, credential.ErrMasterSize):
 		problem = master + " does not hold a key of 32 bytes; put your copy of it back"
+	case errors.Is(err, errUnfinished):
+		problem = "a restore of it was cut short; run beckond restore again"
 	case errors.Is(err, store.ErrForeignKey):
 		problem = master + " belongs to another database; put the key of this one back"
 	case errors.Is(err, syscall.ENOTDIR):
 		problem = "not a folder"
 	}
 	return &StartError{Flag: "--data", Value: at, Problem: problem, Cause: err}
+}
+
+// journalError says what is wrong with the folder of the journal.
+func journalError(folder string, err error) error {
+	problem := plain(err)
+	switch {
+	case errors.Is(err, journal.ErrDamaged):
+		problem = "a file in it is damaged; put a copy of it back, or move it away, which is as if the journal had been lost"
+	case errors.Is(err, errForeignJournal):
+		problem = "it is the journal of another server"
+	case errors.Is(err, store.ErrDiskFull):
+		problem = "the disk is full"
+	}
+	return &StartError{Flag: "--journal", Value: folder, Problem: problem, Cause: err}
 }
 
 // listenError says why the port cannot be opened.

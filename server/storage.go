@@ -15,6 +15,7 @@ import (
 	"github.com/beckon-dev/beckon/server/store"
 	"github.com/beckon-dev/beckon/server/store/boltstore"
 	"github.com/beckon-dev/beckon/server/store/filestore"
+	"github.com/beckon-dev/beckon/server/store/journal"
 )
 
 const (
@@ -27,20 +28,28 @@ const (
 	keyVersion = 1
 )
 
-// openStore opens the store in the data folder and holds it against the keys.
-func openStore(ctx context.Context, cfg Config, keys credential.Keys) (*store.Store, error) {
-	engine := cfg.Engine
+// openStore opens the store in the data folder and holds it against the keys and
+// the journal. A caller that hands in its own engine has no journal.
+func (s *Server) openStore(ctx context.Context, keys credential.Keys) error {
+	engine := s.cfg.Engine
 	if engine == nil {
 		var err error
-		if engine, err = boltstore.Open(cfg.Data, boltstore.Options{}); err != nil {
-			return nil, err
+		if s.journal, err = journal.Open(s.cfg.JournalFolder()); err != nil {
+			return journalError(s.cfg.JournalFolder(), err)
 		}
+		if s.bolt, err = boltstore.Open(s.cfg.Data, boltstore.Options{Committed: s.journal.Committed}); err != nil {
+			return err
+		}
+		engine = s.bolt
 	}
-	st, err := store.Open(ctx, engine, store.Config{Clock: cfg.Clock, KeyCheck: keyCheck(keys)})
-	if err != nil {
-		return nil, errors.Join(err, engine.Close())
+	var err error
+	if s.store, err = store.Open(ctx, engine, store.Config{Clock: s.cfg.Clock, KeyCheck: keyCheck(keys)}); err != nil {
+		return errors.Join(err, engine.Close())
 	}
-	return st, nil
+	if s.bolt == nil {
+		return nil
+	}
+	return s.holdAgainstWitness(ctx)
 }
 
 // openBlobs opens the folder of the artifacts beside the database.

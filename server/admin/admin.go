@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"path/filepath"
 	"time"
 
 	"github.com/beckon-dev/beckon/server/app"
@@ -37,6 +38,22 @@ type Status struct {
 	Claimed  bool   `json:"claimed"`
 }
 
+// Backup is one that was made.
+type Backup struct {
+	// Path is its folder on the server's machine.
+	Path  string    `json:"path"`
+	Time  time.Time `json:"time"`
+	Files int       `json:"files"`
+	Bytes int64     `json:"bytes"`
+	// Damaged are artifacts that were damaged before.
+	Damaged []string `json:"damaged,omitempty"`
+}
+
+// place names where a backup is wanted.
+type place struct {
+	To string `json:"to"`
+}
+
 // account names the account a link is wanted for; empty is the only one.
 type account struct {
 	Account string `json:"account"`
@@ -52,12 +69,14 @@ const (
 	pathReset   = "/owner/reset"
 	pathAccount = "/account/add"
 	pathStatus  = "/status"
+	pathBackup  = "/backup"
 
 	requestBytes = 4 << 10
 )
 
-// Handler serves the operator. publicURL stands in links.
-func Handler(verbs Verbs, publicURL string) http.Handler {
+// Handler serves the operator. publicURL stands in links; backup makes one in a
+// folder of this machine, and its errors are told as they are.
+func Handler(verbs Verbs, publicURL string, backup func(ctx context.Context, to string) (Backup, error)) http.Handler {
 	h := handler{verbs: verbs, url: publicURL}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+pathClaim, h.link(func(ctx context.Context, name string) (app.ClaimLink, error) {
@@ -71,6 +90,21 @@ func Handler(verbs Verbs, publicURL string) http.Handler {
 	}))
 	mux.HandleFunc("GET "+pathStatus, func(w http.ResponseWriter, r *http.Request) {
 		write(w, http.StatusOK, Status{ServerID: verbs.ServerID(), URL: publicURL, Claimed: verbs.Claimed(r.Context())})
+	})
+	mux.HandleFunc("POST "+pathBackup, func(w http.ResponseWriter, r *http.Request) {
+		// It takes as long as it takes; a connection without deadlines has none to lift.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+		var named place
+		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, requestBytes)).Decode(&named); err != nil || !filepath.IsAbs(named.To) {
+			write(w, http.StatusBadRequest, problem{Error: "the folder is not named by its whole path"})
+			return
+		}
+		made, err := backup(r.Context(), named.To)
+		if err != nil {
+			write(w, http.StatusInternalServerError, problem{Error: err.Error()})
+			return
+		}
+		write(w, http.StatusOK, made)
 	})
 	return mux
 }

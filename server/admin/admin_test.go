@@ -59,7 +59,7 @@ func serve(t *testing.T, v *verbs) (*admin.Client, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &http.Server{Handler: admin.Handler(v, "https://h.example"), ReadHeaderTimeout: time.Second}
+	s := &http.Server{Handler: admin.Handler(v, "https://h.example", nil), ReadHeaderTimeout: time.Second}
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(l) }()
 	c := admin.Dial(path)

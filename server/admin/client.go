@@ -18,6 +18,9 @@ import (
 // ErrRefused: the server did not do what the operator asked; the text says why.
 var ErrRefused = errors.New("refused")
 
+// ErrNobody: no server listens on the socket.
+var ErrNobody = errors.New("nobody there")
+
 const answerBytes = 64 << 10
 
 // Client is the operator's end of the socket.
@@ -66,6 +69,20 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 	return status, err
 }
 
+// Backup makes a backup in a folder of the server's machine, named by its whole
+// path. It takes as long as it takes. Errors: ErrRefused, ErrNobody, those of
+// the connection.
+func (c *Client) Backup(ctx context.Context, to string) (Backup, error) {
+	patient := *c
+	patient.http = &http.Client{Transport: c.http.Transport}
+	var made Backup
+	body, err := json.Marshal(place{To: to})
+	if err == nil {
+		err = patient.call(ctx, http.MethodPost, pathBackup, body, &made)
+	}
+	return made, err
+}
+
 func post(ctx context.Context, c *Client, path, name string) (Link, error) {
 	body, err := json.Marshal(account{Account: name})
 	if err != nil {
@@ -105,17 +122,20 @@ func (c *Client) unreachable(err error) error {
 		at = abs
 	}
 	var text string
+	cause := err
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		cause = errors.Join(ErrNobody, err)
 		text = "there is no socket " + at + "; start it with 'beckond serve', or say where it is with --data or --admin-socket"
 	case errors.Is(err, syscall.ECONNREFUSED):
+		cause = errors.Join(ErrNobody, err)
 		text = "nobody answers at the socket " + at + "; start it with 'beckond serve'"
 	case errors.Is(err, fs.ErrPermission):
 		return &unreachableError{text: "the socket " + at + " is not yours; run this as the user of the server", cause: err}
 	default:
 		text = "the socket " + at + " does not answer: " + err.Error()
 	}
-	return &unreachableError{text: "is the server running? " + text, cause: err}
+	return &unreachableError{text: "is the server running? " + text, cause: cause}
 }
 
 // unreachableError has the words of its own and the cause for errors.Is.

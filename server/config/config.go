@@ -23,6 +23,9 @@ type Config struct {
 	// Data is the folder of everything that lasts; default ./data. Its master
 	// key file must be backed up apart from it.
 	Data string `default:"data" env:"BECKON_DATA" help:"Folder for everything that lasts."`
+	// Journal is the folder of what a restore must not undo; default Data with
+	// ".journal" behind it. It must not be part of any backup of Data.
+	Journal string `env:"BECKON_JOURNAL" help:"Folder for what a restore must not undo; never part of a backup; default the data folder's name with .journal behind it."`
 	// PublicURL is how clients reach the server; default the address it listens
 	// on. It stands in links and decides which Host is answered.
 	PublicURL string `env:"BECKON_PUBLIC_URL" help:"URL by which clients reach the server." name:"public-url"`
@@ -108,6 +111,14 @@ func (c Config) Socket() string {
 		return c.AdminSocket
 	}
 	return filepath.Join(c.Data, "admin.sock")
+}
+
+// JournalFolder is the folder of the journal.
+func (c Config) JournalFolder() string {
+	if c.Journal != "" {
+		return c.Journal
+	}
+	return filepath.Clean(c.Data) + ".journal"
 }
 
 // TLS reports whether the port speaks TLS.

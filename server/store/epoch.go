@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -132,3 +133,22 @@ func (m *meta) number() uint64 { return max(m.EpochNumber, uint64(len(m.Epochs))
 
 // current is the epoch that is being written.
 func (m *meta) current() changelog.Epoch { return changelog.History{Epochs: m.Epochs}.Current() }
+
+// EachArtifact hands every artifact whose bytes have to be there to fn.
+func EachArtifact(ctx context.Context, engine Engine, fn func(account string, sum Sum) error) error {
+	return engine.View(ctx, "", func(r Reader) error {
+		var failed error
+		err := scanRange(r.Scan, tabArtifact, nil, nil, func(k []byte, a Artifact) bool {
+			account, name, _ := bytes.Cut(k, []byte{0})
+			sum, ok := ParseSum(string(name))
+			switch {
+			case !ok:
+				failed = ErrCorrupt
+			case a.State != ArtifactDeleting:
+				failed = fn(string(account), sum)
+			}
+			return failed == nil
+		})
+		return errors.Join(err, failed)
+	})
+}

@@ -26,6 +26,9 @@ type commandLine struct {
 	Claim   claimCommand   `cmd:"" help:"Make a new link by which the owner claims a server or account."`
 	Owner   ownerCommand   `cmd:"" help:"What an operator does for an owner."`
 	Account accountCommand `cmd:"" help:"Accounts of a server with several people."`
+	Backup  backupCommand  `cmd:"" help:"Copy the data folder, whether the server runs or not. The master key is not in it."`
+	Restore restoreCommand `cmd:"" help:"Put a backup into a data folder that has the master key and no database."`
+	Epoch   epochCommand   `cmd:"" help:"Histories of the database."`
 	Status  statusCommand  `cmd:"" help:"Ask a running server how it is."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 }

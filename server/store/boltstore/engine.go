@@ -22,6 +22,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync/atomic"
 
 	"go.etcd.io/bbolt"
@@ -45,6 +46,8 @@ type Engine struct {
 	queue   *queue
 	stopped chan struct{} // closed when the writer goroutine has ended
 	broken  error         // of the writer goroutine only
+	// committed is Options.Committed.
+	committed func(uint64)
 
 	commits  atomic.Uint64
 	commands atomic.Uint64
@@ -105,6 +108,52 @@ func (e *Engine) Close() error {
 		return fmt.Errorf("boltstore: close: %w", err)
 	}
 	return nil
+}
+
+// Snapshot writes the database as of the last commit, as a file that Open takes,
+// and returns the number of that commit. Commands go on meanwhile; only where
+// the file has to grow past its map, beyond 1 GiB, they wait for the end.
+func (e *Engine) Snapshot(ctx context.Context, to io.Writer) (commit uint64, err error) {
+	if ctx.Err() != nil {
+		return 0, notStarted(ctx)
+	}
+	if e.queue.isClosed() {
+		return 0, store.ErrClosed
+	}
+	err = e.db.View(func(tx *bbolt.Tx) error {
+		commit = uint64(tx.ID())
+		_, err := tx.WriteTo(to)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("boltstore: snapshot: %w", classify(err))
+	}
+	return commit, nil
+}
+
+// Check reads the whole file and fails on pages that do not fit together.
+func (e *Engine) Check(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return notStarted(ctx)
+	}
+	return e.db.View(func(tx *bbolt.Tx) error {
+		var err error
+		for bad := range tx.Check() { // read to its end, or its goroutine stays
+			err = errors.Join(err, bad)
+		}
+		return err
+	})
+}
+
+// CommitID is the number of the last commit. It grows with each, and is part of
+// the file.
+func (e *Engine) CommitID() (uint64, error) {
+	tx, err := e.db.Begin(false)
+	if err != nil {
+		return 0, fmt.Errorf("boltstore: begin view: %w", classify(err))
+	}
+	defer tx.Rollback() //nolint:errcheck // a read transaction has nothing to lose
+	return uint64(tx.ID()), nil
 }
 
 // Stats returns the counts so far.

@@ -31,6 +31,9 @@ type Options struct {
 	// OpenFile replaces os.OpenFile, so that a test can hold the very file the
 	// engine writes to.
 	OpenFile func(name string, flag int, mode os.FileMode) (*os.File, error)
+	// Committed is told the number of each commit, before anybody hears of what
+	// was in it. It must not block.
+	Committed func(id uint64)
 }
 
 // Open opens the data folder dir, making it when it is missing, and starts the
@@ -58,7 +61,10 @@ func open(dir string, opts Options, layout format) (*Engine, error) {
 	if err := layout.settle(db); err != nil {
 		return nil, errors.Join(classify(err), db.Close())
 	}
-	e := &Engine{db: db, queue: newQueue(), stopped: make(chan struct{})}
+	e := &Engine{db: db, queue: newQueue(), stopped: make(chan struct{}), committed: opts.Committed}
+	if e.committed == nil {
+		e.committed = func(uint64) {}
+	}
 	go e.write()
 	return e, nil
 }

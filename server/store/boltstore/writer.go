@@ -88,6 +88,7 @@ func (e *Engine) commit(tx *bbolt.Tx, changes *overlay) error {
 	err := classify(tx.Commit())
 	switch {
 	case err == nil:
+		e.committed(uint64(id))
 		return nil
 	case errors.Is(err, store.ErrDiskFull) && !e.visible(id):
 		return fmt.Errorf("boltstore: commit: %w", err)
