@@ -24,6 +24,8 @@ STORIES ?= 2000
 OFF  ?=
 # What acts on the outside has a world of its own, and two rules.
 SIMS := ^$(if $(filter R14 R15,$(OFF)),TestEffects,$(if $(OFF),TestSimulation,Test(Simulation|Effects)))$$
+# Restores have stories of their own beside the verbs.
+RUN_SIM = SIM_SEED=$(SEED) SIM_N=$(N) OFF=$(OFF) go test $(if $(OFF),-tags off) -count=1 -v -timeout 60m -run '$(SIMS)' ./e2e/sim/
 FUZZTIME ?= 20s
 KILLS    ?= 100
 
@@ -48,9 +50,9 @@ check: test
 ## sim: the seeded simulation and the stories about who is called; OFF=<rule> switches one rule off to see it caught
 sim:
 	@.ci/need e2e/sim "the seeded simulation"
-	SIM_SEED=$(SEED) SIM_N=$(N) OFF=$(OFF) go test $(if $(OFF),-tags off) -count=1 -v -timeout 60m -run '$(SIMS)' ./e2e/sim/
+	$(if $(filter R25 R28,$(OFF)),go test -tags off -count=1 -v -run '^TestOff_Restores$$/^$(OFF)$$' ./server/app/,$(RUN_SIM))
 	$(if $(OFF),,ALERTS_SEED=$(SEED) ALERTS_N=$(STORIES) go test -count=1 -v -timeout 60m ./e2e/alerts/)
-	$(if $(OFF),,go test -count=1 -run '^TestRun_' ./e2e/sim/ && go test -tags off -count=1 -v -run '^TestOff' ./e2e/sim/)
+	$(if $(OFF),,go test -count=1 -run '^TestRun_' ./e2e/sim/ && go test -tags off -count=1 -v -run '^TestOff' ./e2e/sim/ ./server/app/)
 
 ## fuzz: every fuzz target in turn for FUZZTIME
 fuzz:

@@ -3,6 +3,7 @@ package stack
 import (
 	"math/rand/v2"
 	"net"
+	"os"
 	"path/filepath"
 	"strconv"
 	"syscall"
@@ -14,6 +15,7 @@ type Server struct {
 	t       testing.TB
 	bin     Binaries
 	args    []string
+	socket  string
 	Data    string
 	URL     string
 	Process *Process
@@ -25,10 +27,26 @@ func NewServer(t testing.TB, bin Binaries, args ...string) *Server {
 	t.Helper()
 	address := freePort(t)
 	data := filepath.Join(t.TempDir(), "data")
+	socket := filepath.Join(t.TempDir(), "a.sock")
 	return &Server{
-		t: t, bin: bin, Data: data, URL: "http://" + address,
-		args: append([]string{"serve", "--listen", address, "--data", data, "--admin-socket", filepath.Join(t.TempDir(), "a.sock")}, args...),
+		t: t, bin: bin, Data: data, URL: "http://" + address, socket: socket,
+		args: append([]string{"serve", "--listen", address, "--data", data, "--admin-socket", socket}, args...),
 	}
+}
+
+// Operator runs a line of an operator's shell in the folder that holds the data
+// folder, and returns its process.
+func (s *Server) Operator(line string, env ...string) *Process {
+	s.t.Helper()
+	env = append(env, "PATH="+filepath.Dir(s.bin.Beckond)+string(os.PathListSeparator)+os.Getenv("PATH"), "BECKON_ADMIN_SOCKET="+s.socket)
+	return Start(s.t, env, "bash", "-euo", "pipefail", "-c", "cd '"+filepath.Dir(s.Data)+"' && "+line)
+}
+
+// Run starts the server and returns at once, whatever comes of it.
+func (s *Server) Run() *Process {
+	s.t.Helper()
+	s.Process = Start(s.t, nil, s.bin.Beckond, s.args...)
+	return s.Process
 }
 
 // Start runs the server and returns once it serves. env may name a failpoint.
