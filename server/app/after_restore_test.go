@@ -72,7 +72,12 @@ func (h *harness) takeBack(copied *memstore.Engine) {
 // restoreAll is a restore that was told.
 func (h *harness) restoreAll(copied *memstore.Engine) {
 	h.t.Helper()
-	above := h.store.EpochNumber()
+	h.restoreAbove(copied, h.store.EpochNumber())
+}
+
+// restoreAbove is one that a journal has kept the highest number for.
+func (h *harness) restoreAbove(copied *memstore.Engine, above uint64) {
+	h.t.Helper()
 	h.takeBack(copied)
 	began, err := h.store.BeginEpoch(h.t.Context(), store.NewEpoch{From: h.store.Epoch(), Above: above})
 	check(h.t, err)
@@ -101,6 +106,22 @@ func (h *harness) afterCard() decision.State {
 		h.t.Fatalf("%d questions after the restore", len(found))
 	}
 	return found[0]
+}
+
+// openOfServer are the open questions of the server.
+func (h *harness) openOfServer() (out []decision.State) {
+	h.t.Helper()
+	h.view(h.account, func(tx *store.Read) error {
+		open, err := tx.AllOpenDecisions()
+		out = out[:0]
+		for _, d := range open {
+			if d.Kind.OfServer() {
+				out = append(out, d)
+			}
+		}
+		return err
+	})
+	return out
 }
 
 // holds tells phase and hold of tasks, in words.
@@ -318,7 +339,6 @@ func TestAfterRestore_R28_NothingComesBack(t *testing.T) {
 		_, err := h.app.UnlinkAgent(t.Context(), h.phone.Principal, agent)
 		check(t, err)
 	}
-	h.update(h.account, func(tx *store.Tx) error { return nil })
 	check(t, h.app.RevokeKey(t.Context(), h.phone.Principal, h.agentToken.ID()))
 	_, err := h.app.SetKillSwitch(t.Context(), h.phone.Principal, app.SetKillSwitch{Key: "k", On: true})
 	check(t, err)

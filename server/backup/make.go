@@ -282,8 +282,8 @@ func within(folder, path string) bool {
 		if a, err := filepath.Abs(p); err == nil {
 			p = a
 		}
-		if real, err := filepath.EvalSymlinks(p); err == nil {
-			p = real
+		if followed, err := filepath.EvalSymlinks(p); err == nil {
+			p = followed
 		}
 		return p
 	}

@@ -40,6 +40,9 @@ func TestJudge(t *testing.T) {
 	quiet.Head, quiet.Bases = 50, h.Bases[:2]
 	// A scope that only epoch 3 ever wrote to.
 	late := changelog.History{Epochs: h.Epochs, Head: 5, Bases: []changelog.Base{{Epoch: 2, Head: 0}}}
+	// The store that was found ahead: epoch 3 cuts off what was before it.
+	cut := h
+	cut.Oldest = 2
 	fresh := changelog.History{Epochs: []changelog.Epoch{epoch(1)}}
 	for _, test := range []struct {
 		name            string
@@ -68,6 +71,9 @@ func TestJudge(t *testing.T) {
 		{"at the floor", h, pos(3, 10), pos(3, 20), changelog.NoReset},
 		{"below the floor", h, pos(3, 9), pos(3, 20), changelog.TooOld},
 		{"a lost future is told before the floor", h, pos(1, 9), pos(1, 41), changelog.UnknownEpoch},
+		{"cut off, though of the shared past", cut, pos(2, 50), pos(2, 50), changelog.UnknownEpoch},
+		{"cut off, from the beginning", cut, pos(1, 0), pos(1, 0), changelog.UnknownEpoch},
+		{"since the cut", cut, pos(3, 60), pos(3, 65), changelog.NoReset},
 		{"an empty scope", fresh, pos(1, 0), pos(1, 0), changelog.NoReset},
 		{"a store without epochs", changelog.History{}, pos(1, 0), pos(1, 0), changelog.UnknownEpoch},
 	} {
@@ -114,6 +120,13 @@ func (p *past) restore(b past, e byte) {
 	p.h.Epochs = append(slices.Clip(p.h.Epochs), epoch(e))
 }
 
+// notice begins an epoch on a store that was taken back without a word and
+// written to since.
+func (p *past) notice(e byte) {
+	p.h.Epochs = append(slices.Clip(p.h.Epochs), epoch(e))
+	p.h.Oldest = len(p.h.Epochs) - 1
+}
+
 // seen is a cursor with its horizon, and what its client had been told.
 type seen struct {
 	cursor, horizon changelog.Position
@@ -137,6 +150,19 @@ func TestJudge_LostFutures(t *testing.T) {
 			case 1:
 				epochs++
 				p.restore(rapid.SampledFrom(backups).Draw(t, "backup"), epochs)
+			case 9:
+				// Back without a word, some writes, and then it is noticed.
+				if rapid.IntRange(0, 3).Draw(t, "unnoticed") > 0 {
+					p.write()
+					continue
+				}
+				b := rapid.SampledFrom(backups).Draw(t, "taken back to")
+				p.h, p.log = b.h, b.log
+				for range rapid.IntRange(0, 5).Draw(t, "writes before it is noticed") {
+					p.write()
+				}
+				epochs++
+				p.notice(epochs)
 			case 2:
 				p.h.Floor = max(p.h.Floor, changelog.Seq(rapid.IntRange(0, int(p.h.Head)).Draw(t, "floor")))
 			case 3, 4:
@@ -155,8 +181,8 @@ func TestJudge_LostFutures(t *testing.T) {
 				shared = c.log[i] == p.log[i]
 			}
 			known := false
-			for _, e := range p.h.Epochs {
-				known = known || e == c.cursor.Epoch
+			for i, e := range p.h.Epochs {
+				known = known || e == c.cursor.Epoch && i >= p.h.Oldest
 			}
 			want := changelog.NoReset
 			switch {

@@ -8,7 +8,7 @@
 //
 // A line of revocations is synced before anybody hears of it. The witness is
 // written after each commit and before anybody hears of that, so however the
-// process ends, what was said is witnessed. It is synced once a second at most:
+// process ends, what was said is witnessed. It is synced every five seconds at most:
 // a loss of power may set it back by that, but never ahead of the database. So
 // a witness ahead of its database is always a restore.
 package journal

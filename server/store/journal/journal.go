@@ -22,7 +22,7 @@ const (
 	folderMode     = 0o700
 	fileMode       = 0o600
 	// syncEvery bounds how far a loss of power may set the witness back.
-	syncEvery = time.Second
+	syncEvery = 5 * time.Second
 )
 
 // ErrDamaged: a file of the journal cannot be read as one.

@@ -79,7 +79,7 @@ func (j *Journal) Committed(id uint64) {
 		return
 	}
 	j.state.Commit = id
-	_ = j.put() //nolint:errcheck // see above
+	_ = j.put() // see above
 }
 
 func (j *Journal) put() error {
