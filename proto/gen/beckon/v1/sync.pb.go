@@ -47,21 +47,28 @@ const (
 	EntityKind_ENTITY_KIND_DECISION EntityKind = 8
 	// Account scope; body is an AgentLink.
 	EntityKind_ENTITY_KIND_AGENT_LINK EntityKind = 9
+	// Account scope; body is a Draft. Its id is that of the thread or decision it
+	// is written for.
+	EntityKind_ENTITY_KIND_DRAFT EntityKind = 10
+	// Account scope; body is a ViewState. Its id is that of the thread.
+	EntityKind_ENTITY_KIND_VIEW_STATE EntityKind = 11
 )
 
 // Enum value maps for EntityKind.
 var (
 	EntityKind_name = map[int32]string{
-		0: "ENTITY_KIND_UNSPECIFIED",
-		1: "ENTITY_KIND_THREAD_HEADER",
-		2: "ENTITY_KIND_TASK_HEADER",
-		3: "ENTITY_KIND_DECISION_HEADER",
-		4: "ENTITY_KIND_COUNTERS",
-		5: "ENTITY_KIND_INSTALLATION",
-		6: "ENTITY_KIND_SETTINGS",
-		7: "ENTITY_KIND_ITEM",
-		8: "ENTITY_KIND_DECISION",
-		9: "ENTITY_KIND_AGENT_LINK",
+		0:  "ENTITY_KIND_UNSPECIFIED",
+		1:  "ENTITY_KIND_THREAD_HEADER",
+		2:  "ENTITY_KIND_TASK_HEADER",
+		3:  "ENTITY_KIND_DECISION_HEADER",
+		4:  "ENTITY_KIND_COUNTERS",
+		5:  "ENTITY_KIND_INSTALLATION",
+		6:  "ENTITY_KIND_SETTINGS",
+		7:  "ENTITY_KIND_ITEM",
+		8:  "ENTITY_KIND_DECISION",
+		9:  "ENTITY_KIND_AGENT_LINK",
+		10: "ENTITY_KIND_DRAFT",
+		11: "ENTITY_KIND_VIEW_STATE",
 	}
 	EntityKind_value = map[string]int32{
 		"ENTITY_KIND_UNSPECIFIED":     0,
@@ -74,6 +81,8 @@ var (
 		"ENTITY_KIND_ITEM":            7,
 		"ENTITY_KIND_DECISION":        8,
 		"ENTITY_KIND_AGENT_LINK":      9,
+		"ENTITY_KIND_DRAFT":           10,
+		"ENTITY_KIND_VIEW_STATE":      11,
 	}
 )
 
@@ -173,6 +182,66 @@ func (ResetReason) EnumDescriptor() ([]byte, []int) {
 	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{1}
 }
 
+// Window says what a bootstrap sends first. The pages behind it, asked for
+// with its page token, go on through the rest.
+type Window int32
+
+const (
+	// No part first.
+	Window_WINDOW_UNSPECIFIED Window = 0
+	// Account scope. First what the first screen shows, in one page of at most
+	// 32 KiB: counters, settings, the headers of open decisions by their deadline
+	// (at most 50), the 20 threads moved last with their newest task, and the
+	// drafts and view states of those. The pages behind it hold the rest, at most
+	// 200 entities each.
+	Window_WINDOW_HOME Window = 1
+	// Thread scope. One page, complete: open decisions, the last 30 items and 10
+	// on either side of where the thread was left. What is older is read by
+	// ListItems.
+	Window_WINDOW_THREAD Window = 2
+)
+
+// Enum value maps for Window.
+var (
+	Window_name = map[int32]string{
+		0: "WINDOW_UNSPECIFIED",
+		1: "WINDOW_HOME",
+		2: "WINDOW_THREAD",
+	}
+	Window_value = map[string]int32{
+		"WINDOW_UNSPECIFIED": 0,
+		"WINDOW_HOME":        1,
+		"WINDOW_THREAD":      2,
+	}
+)
+
+func (x Window) Enum() *Window {
+	p := new(Window)
+	*p = x
+	return p
+}
+
+func (x Window) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Window) Descriptor() protoreflect.EnumDescriptor {
+	return file_beckon_v1_sync_proto_enumTypes[2].Descriptor()
+}
+
+func (Window) Type() protoreflect.EnumType {
+	return &file_beckon_v1_sync_proto_enumTypes[2]
+}
+
+func (x Window) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Window.Descriptor instead.
+func (Window) EnumDescriptor() ([]byte, []int) {
+	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{2}
+}
+
 // Scope is one ordered set of entities.
 type Scope struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -270,9 +339,12 @@ type Entity struct {
 	// Position in the scope that wrote it. Apply only what is newer than held.
 	Version uint64 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
 	// The message named by kind, encoded.
-	Body          []byte `protobuf:"bytes,4,opt,name=body,proto3" json:"body,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Body []byte `protobuf:"bytes,4,opt,name=body,proto3" json:"body,omitempty"`
+	// The mutation that wrote this version; empty where no mutation did. A client
+	// that still draws its own pending write beside the true one drops it here.
+	OriginMutation string `protobuf:"bytes,5,opt,name=origin_mutation,json=originMutation,proto3" json:"origin_mutation,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Entity) Reset() {
@@ -331,6 +403,13 @@ func (x *Entity) GetBody() []byte {
 		return x.Body
 	}
 	return nil
+}
+
+func (x *Entity) GetOriginMutation() string {
+	if x != nil {
+		return x.OriginMutation
+	}
+	return ""
 }
 
 // Tombstone says that an entity is gone.
@@ -723,7 +802,13 @@ type BootstrapRequest struct {
 	Page []byte `protobuf:"bytes,2,opt,name=page,proto3" json:"page,omitempty"`
 	// Size of a page, default and at most 262,144 bytes; at least one entity
 	// is sent.
-	MaxBytes      uint32 `protobuf:"varint,3,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
+	MaxBytes uint32 `protobuf:"varint,3,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
+	// What to send first. With a page token it is ignored.
+	Window Window `protobuf:"varint,4,opt,name=window,proto3,enum=beckon.v1.Window" json:"window,omitempty"`
+	// Only these kinds, each at most once; empty for all. A client that learns a
+	// kind fetches what it has skipped of it in this way, with no reset: it folds
+	// the pages in as point reads, and its cursor stays.
+	Kinds         []EntityKind `protobuf:"varint,5,rep,packed,name=kinds,proto3,enum=beckon.v1.EntityKind" json:"kinds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -777,6 +862,20 @@ func (x *BootstrapRequest) GetMaxBytes() uint32 {
 		return x.MaxBytes
 	}
 	return 0
+}
+
+func (x *BootstrapRequest) GetWindow() Window {
+	if x != nil {
+		return x.Window
+	}
+	return Window_WINDOW_UNSPECIFIED
+}
+
+func (x *BootstrapRequest) GetKinds() []EntityKind {
+	if x != nil {
+		return x.Kinds
+	}
+	return nil
 }
 
 // BootstrapResponse is a page.
@@ -1392,12 +1491,13 @@ const file_beckon_v1_sync_proto_rawDesc = "" +
 	"\x05Scope\x12\x1a\n" +
 	"\aaccount\x18\x01 \x01(\bH\x00R\aaccount\x12(\n" +
 	"\tthread_id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@H\x00R\bthreadIdB\a\n" +
-	"\x05scope\"q\n" +
+	"\x05scope\"\x9a\x01\n" +
 	"\x06Entity\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12)\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x15.beckon.v1.EntityKindR\x04kind\x12\x18\n" +
 	"\aversion\x18\x03 \x01(\x04R\aversion\x12\x12\n" +
-	"\x04body\x18\x04 \x01(\fR\x04body\"z\n" +
+	"\x04body\x18\x04 \x01(\fR\x04body\x12'\n" +
+	"\x0forigin_mutation\x18\x05 \x01(\tR\x0eoriginMutation\"z\n" +
 	"\tTombstone\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12)\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x15.beckon.v1.EntityKindR\x04kind\x12\x18\n" +
@@ -1422,11 +1522,13 @@ const file_beckon_v1_sync_proto_rawDesc = "" +
 	"\x05scope\x18\x01 \x01(\v2\x10.beckon.v1.ScopeR\x05scope\x12.\n" +
 	"\achanges\x18\x02 \x01(\v2\x12.beckon.v1.ChangesH\x00R\achanges\x12(\n" +
 	"\x05reset\x18\x03 \x01(\v2\x10.beckon.v1.ResetH\x00R\x05resetB\b\n" +
-	"\x06result\"}\n" +
+	"\x06result\"\xf2\x01\n" +
 	"\x10BootstrapRequest\x12.\n" +
 	"\x05scope\x18\x01 \x01(\v2\x10.beckon.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\x12\x1c\n" +
 	"\x04page\x18\x02 \x01(\fB\b\xbaH\x05z\x03\x18\x80\x04R\x04page\x12\x1b\n" +
-	"\tmax_bytes\x18\x03 \x01(\rR\bmaxBytes\"\xab\x01\n" +
+	"\tmax_bytes\x18\x03 \x01(\rR\bmaxBytes\x123\n" +
+	"\x06window\x18\x04 \x01(\x0e2\x11.beckon.v1.WindowB\b\xbaH\x05\x82\x01\x02\x10\x01R\x06window\x12>\n" +
+	"\x05kinds\x18\x05 \x03(\x0e2\x15.beckon.v1.EntityKindB\x11\xbaH\x0e\x92\x01\v\x10\x10\x18\x01\"\x05\x82\x01\x02 \x00R\x05kinds\"\xab\x01\n" +
 	"\x11BootstrapResponse\x12#\n" +
 	"\x03put\x18\x01 \x03(\v2\x11.beckon.v1.EntityR\x03put\x12\x12\n" +
 	"\x04page\x18\x02 \x01(\fR\x04page\x12\x16\n" +
@@ -1462,7 +1564,7 @@ const file_beckon_v1_sync_proto_rawDesc = "" +
 	"\x04sent\x18\x01 \x03(\v2\r.beckon.v1.AtR\x04sent\"\x88\x01\n" +
 	"\x06Goaway\x12>\n" +
 	"\rreconnect_min\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\freconnectMin\x12>\n" +
-	"\rreconnect_max\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\freconnectMax*\xa4\x02\n" +
+	"\rreconnect_max\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\freconnectMax*\xd7\x02\n" +
 	"\n" +
 	"EntityKind\x12\x1b\n" +
 	"\x17ENTITY_KIND_UNSPECIFIED\x10\x00\x12\x1d\n" +
@@ -1474,7 +1576,10 @@ const file_beckon_v1_sync_proto_rawDesc = "" +
 	"\x14ENTITY_KIND_SETTINGS\x10\x06\x12\x14\n" +
 	"\x10ENTITY_KIND_ITEM\x10\a\x12\x18\n" +
 	"\x14ENTITY_KIND_DECISION\x10\b\x12\x1a\n" +
-	"\x16ENTITY_KIND_AGENT_LINK\x10\t*\xc6\x01\n" +
+	"\x16ENTITY_KIND_AGENT_LINK\x10\t\x12\x15\n" +
+	"\x11ENTITY_KIND_DRAFT\x10\n" +
+	"\x12\x1a\n" +
+	"\x16ENTITY_KIND_VIEW_STATE\x10\v*\xc6\x01\n" +
 	"\vResetReason\x12\x1c\n" +
 	"\x18RESET_REASON_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14RESET_REASON_TOO_OLD\x10\x01\x12\x16\n" +
@@ -1482,7 +1587,11 @@ const file_beckon_v1_sync_proto_rawDesc = "" +
 	"\x12RESET_REASON_EPOCH\x10\x03\x12\x17\n" +
 	"\x13RESET_REASON_SCHEMA\x10\x04\x12\x1a\n" +
 	"\x16RESET_REASON_MALFORMED\x10\x05\x12\x1a\n" +
-	"\x16RESET_REASON_FORBIDDEN\x10\x062\xcc\x01\n" +
+	"\x16RESET_REASON_FORBIDDEN\x10\x06*D\n" +
+	"\x06Window\x12\x16\n" +
+	"\x12WINDOW_UNSPECIFIED\x10\x00\x12\x0f\n" +
+	"\vWINDOW_HOME\x10\x01\x12\x11\n" +
+	"\rWINDOW_THREAD\x10\x022\xcc\x01\n" +
 	"\vSyncService\x12F\n" +
 	"\tBootstrap\x12\x1b.beckon.v1.BootstrapRequest\x1a\x1c.beckon.v1.BootstrapResponse\x127\n" +
 	"\x04Pull\x12\x16.beckon.v1.PullRequest\x1a\x17.beckon.v1.PullResponse\x12<\n" +
@@ -1500,68 +1609,71 @@ func file_beckon_v1_sync_proto_rawDescGZIP() []byte {
 	return file_beckon_v1_sync_proto_rawDescData
 }
 
-var file_beckon_v1_sync_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_beckon_v1_sync_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
 var file_beckon_v1_sync_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_beckon_v1_sync_proto_goTypes = []any{
 	(EntityKind)(0),             // 0: beckon.v1.EntityKind
 	(ResetReason)(0),            // 1: beckon.v1.ResetReason
-	(*Scope)(nil),               // 2: beckon.v1.Scope
-	(*Entity)(nil),              // 3: beckon.v1.Entity
-	(*Tombstone)(nil),           // 4: beckon.v1.Tombstone
-	(*At)(nil),                  // 5: beckon.v1.At
-	(*Reset)(nil),               // 6: beckon.v1.Reset
-	(*Changes)(nil),             // 7: beckon.v1.Changes
-	(*Delta)(nil),               // 8: beckon.v1.Delta
-	(*BootstrapRequest)(nil),    // 9: beckon.v1.BootstrapRequest
-	(*BootstrapResponse)(nil),   // 10: beckon.v1.BootstrapResponse
-	(*PullRequest)(nil),         // 11: beckon.v1.PullRequest
-	(*PullResponse)(nil),        // 12: beckon.v1.PullResponse
-	(*WatchRequest)(nil),        // 13: beckon.v1.WatchRequest
-	(*WatchResponse)(nil),       // 14: beckon.v1.WatchResponse
-	(*Hello)(nil),               // 15: beckon.v1.Hello
-	(*CaughtUp)(nil),            // 16: beckon.v1.CaughtUp
-	(*Heartbeat)(nil),           // 17: beckon.v1.Heartbeat
-	(*Goaway)(nil),              // 18: beckon.v1.Goaway
-	(*durationpb.Duration)(nil), // 19: google.protobuf.Duration
+	(Window)(0),                 // 2: beckon.v1.Window
+	(*Scope)(nil),               // 3: beckon.v1.Scope
+	(*Entity)(nil),              // 4: beckon.v1.Entity
+	(*Tombstone)(nil),           // 5: beckon.v1.Tombstone
+	(*At)(nil),                  // 6: beckon.v1.At
+	(*Reset)(nil),               // 7: beckon.v1.Reset
+	(*Changes)(nil),             // 8: beckon.v1.Changes
+	(*Delta)(nil),               // 9: beckon.v1.Delta
+	(*BootstrapRequest)(nil),    // 10: beckon.v1.BootstrapRequest
+	(*BootstrapResponse)(nil),   // 11: beckon.v1.BootstrapResponse
+	(*PullRequest)(nil),         // 12: beckon.v1.PullRequest
+	(*PullResponse)(nil),        // 13: beckon.v1.PullResponse
+	(*WatchRequest)(nil),        // 14: beckon.v1.WatchRequest
+	(*WatchResponse)(nil),       // 15: beckon.v1.WatchResponse
+	(*Hello)(nil),               // 16: beckon.v1.Hello
+	(*CaughtUp)(nil),            // 17: beckon.v1.CaughtUp
+	(*Heartbeat)(nil),           // 18: beckon.v1.Heartbeat
+	(*Goaway)(nil),              // 19: beckon.v1.Goaway
+	(*durationpb.Duration)(nil), // 20: google.protobuf.Duration
 }
 var file_beckon_v1_sync_proto_depIdxs = []int32{
 	0,  // 0: beckon.v1.Entity.kind:type_name -> beckon.v1.EntityKind
 	0,  // 1: beckon.v1.Tombstone.kind:type_name -> beckon.v1.EntityKind
-	2,  // 2: beckon.v1.At.scope:type_name -> beckon.v1.Scope
+	3,  // 2: beckon.v1.At.scope:type_name -> beckon.v1.Scope
 	1,  // 3: beckon.v1.Reset.reason:type_name -> beckon.v1.ResetReason
-	19, // 4: beckon.v1.Reset.after:type_name -> google.protobuf.Duration
-	3,  // 5: beckon.v1.Changes.put:type_name -> beckon.v1.Entity
-	4,  // 6: beckon.v1.Changes.del:type_name -> beckon.v1.Tombstone
-	2,  // 7: beckon.v1.Delta.scope:type_name -> beckon.v1.Scope
-	7,  // 8: beckon.v1.Delta.changes:type_name -> beckon.v1.Changes
-	6,  // 9: beckon.v1.Delta.reset:type_name -> beckon.v1.Reset
-	2,  // 10: beckon.v1.BootstrapRequest.scope:type_name -> beckon.v1.Scope
-	3,  // 11: beckon.v1.BootstrapResponse.put:type_name -> beckon.v1.Entity
-	5,  // 12: beckon.v1.PullRequest.at:type_name -> beckon.v1.At
-	19, // 13: beckon.v1.PullRequest.wait:type_name -> google.protobuf.Duration
-	8,  // 14: beckon.v1.PullResponse.deltas:type_name -> beckon.v1.Delta
-	5,  // 15: beckon.v1.WatchRequest.at:type_name -> beckon.v1.At
-	15, // 16: beckon.v1.WatchResponse.hello:type_name -> beckon.v1.Hello
-	8,  // 17: beckon.v1.WatchResponse.delta:type_name -> beckon.v1.Delta
-	16, // 18: beckon.v1.WatchResponse.caught_up:type_name -> beckon.v1.CaughtUp
-	17, // 19: beckon.v1.WatchResponse.heartbeat:type_name -> beckon.v1.Heartbeat
-	18, // 20: beckon.v1.WatchResponse.goaway:type_name -> beckon.v1.Goaway
-	19, // 21: beckon.v1.Hello.beat:type_name -> google.protobuf.Duration
-	19, // 22: beckon.v1.Hello.max_age:type_name -> google.protobuf.Duration
-	5,  // 23: beckon.v1.Heartbeat.sent:type_name -> beckon.v1.At
-	19, // 24: beckon.v1.Goaway.reconnect_min:type_name -> google.protobuf.Duration
-	19, // 25: beckon.v1.Goaway.reconnect_max:type_name -> google.protobuf.Duration
-	9,  // 26: beckon.v1.SyncService.Bootstrap:input_type -> beckon.v1.BootstrapRequest
-	11, // 27: beckon.v1.SyncService.Pull:input_type -> beckon.v1.PullRequest
-	13, // 28: beckon.v1.SyncService.Watch:input_type -> beckon.v1.WatchRequest
-	10, // 29: beckon.v1.SyncService.Bootstrap:output_type -> beckon.v1.BootstrapResponse
-	12, // 30: beckon.v1.SyncService.Pull:output_type -> beckon.v1.PullResponse
-	14, // 31: beckon.v1.SyncService.Watch:output_type -> beckon.v1.WatchResponse
-	29, // [29:32] is the sub-list for method output_type
-	26, // [26:29] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	20, // 4: beckon.v1.Reset.after:type_name -> google.protobuf.Duration
+	4,  // 5: beckon.v1.Changes.put:type_name -> beckon.v1.Entity
+	5,  // 6: beckon.v1.Changes.del:type_name -> beckon.v1.Tombstone
+	3,  // 7: beckon.v1.Delta.scope:type_name -> beckon.v1.Scope
+	8,  // 8: beckon.v1.Delta.changes:type_name -> beckon.v1.Changes
+	7,  // 9: beckon.v1.Delta.reset:type_name -> beckon.v1.Reset
+	3,  // 10: beckon.v1.BootstrapRequest.scope:type_name -> beckon.v1.Scope
+	2,  // 11: beckon.v1.BootstrapRequest.window:type_name -> beckon.v1.Window
+	0,  // 12: beckon.v1.BootstrapRequest.kinds:type_name -> beckon.v1.EntityKind
+	4,  // 13: beckon.v1.BootstrapResponse.put:type_name -> beckon.v1.Entity
+	6,  // 14: beckon.v1.PullRequest.at:type_name -> beckon.v1.At
+	20, // 15: beckon.v1.PullRequest.wait:type_name -> google.protobuf.Duration
+	9,  // 16: beckon.v1.PullResponse.deltas:type_name -> beckon.v1.Delta
+	6,  // 17: beckon.v1.WatchRequest.at:type_name -> beckon.v1.At
+	16, // 18: beckon.v1.WatchResponse.hello:type_name -> beckon.v1.Hello
+	9,  // 19: beckon.v1.WatchResponse.delta:type_name -> beckon.v1.Delta
+	17, // 20: beckon.v1.WatchResponse.caught_up:type_name -> beckon.v1.CaughtUp
+	18, // 21: beckon.v1.WatchResponse.heartbeat:type_name -> beckon.v1.Heartbeat
+	19, // 22: beckon.v1.WatchResponse.goaway:type_name -> beckon.v1.Goaway
+	20, // 23: beckon.v1.Hello.beat:type_name -> google.protobuf.Duration
+	20, // 24: beckon.v1.Hello.max_age:type_name -> google.protobuf.Duration
+	6,  // 25: beckon.v1.Heartbeat.sent:type_name -> beckon.v1.At
+	20, // 26: beckon.v1.Goaway.reconnect_min:type_name -> google.protobuf.Duration
+	20, // 27: beckon.v1.Goaway.reconnect_max:type_name -> google.protobuf.Duration
+	10, // 28: beckon.v1.SyncService.Bootstrap:input_type -> beckon.v1.BootstrapRequest
+	12, // 29: beckon.v1.SyncService.Pull:input_type -> beckon.v1.PullRequest
+	14, // 30: beckon.v1.SyncService.Watch:input_type -> beckon.v1.WatchRequest
+	11, // 31: beckon.v1.SyncService.Bootstrap:output_type -> beckon.v1.BootstrapResponse
+	13, // 32: beckon.v1.SyncService.Pull:output_type -> beckon.v1.PullResponse
+	15, // 33: beckon.v1.SyncService.Watch:output_type -> beckon.v1.WatchResponse
+	31, // [31:34] is the sub-list for method output_type
+	28, // [28:31] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_beckon_v1_sync_proto_init() }
@@ -1589,7 +1701,7 @@ func file_beckon_v1_sync_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_beckon_v1_sync_proto_rawDesc), len(file_beckon_v1_sync_proto_rawDesc)),
-			NumEnums:      2,
+			NumEnums:      3,
 			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   1,

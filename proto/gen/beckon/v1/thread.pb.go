@@ -10,6 +10,7 @@ import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -22,6 +23,59 @@ const (
 	// Verify that runtime/protoimpl is sufficiently up-to-date.
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
+
+// ArchiveFilter says which threads are looked through.
+type ArchiveFilter int32
+
+const (
+	// All.
+	ArchiveFilter_ARCHIVE_FILTER_UNSPECIFIED ArchiveFilter = 0
+	// Those that are not archived.
+	ArchiveFilter_ARCHIVE_FILTER_ACTIVE ArchiveFilter = 1
+	// Those that are.
+	ArchiveFilter_ARCHIVE_FILTER_ARCHIVED ArchiveFilter = 2
+)
+
+// Enum value maps for ArchiveFilter.
+var (
+	ArchiveFilter_name = map[int32]string{
+		0: "ARCHIVE_FILTER_UNSPECIFIED",
+		1: "ARCHIVE_FILTER_ACTIVE",
+		2: "ARCHIVE_FILTER_ARCHIVED",
+	}
+	ArchiveFilter_value = map[string]int32{
+		"ARCHIVE_FILTER_UNSPECIFIED": 0,
+		"ARCHIVE_FILTER_ACTIVE":      1,
+		"ARCHIVE_FILTER_ARCHIVED":    2,
+	}
+)
+
+func (x ArchiveFilter) Enum() *ArchiveFilter {
+	p := new(ArchiveFilter)
+	*p = x
+	return p
+}
+
+func (x ArchiveFilter) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ArchiveFilter) Descriptor() protoreflect.EnumDescriptor {
+	return file_beckon_v1_thread_proto_enumTypes[0].Descriptor()
+}
+
+func (ArchiveFilter) Type() protoreflect.EnumType {
+	return &file_beckon_v1_thread_proto_enumTypes[0]
+}
+
+func (x ArchiveFilter) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ArchiveFilter.Descriptor instead.
+func (ArchiveFilter) EnumDescriptor() ([]byte, []int) {
+	return file_beckon_v1_thread_proto_rawDescGZIP(), []int{0}
+}
 
 // ReadMark is how far a person has read.
 type ReadMark struct {
@@ -102,7 +156,13 @@ type Thread struct {
 	// When it was created.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// When something last happened in it.
-	UpdateTime    *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
+	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
+	// The person has put it away. The next notable item, question or message of
+	// the person brings it back.
+	Archived bool `protobuf:"varint,12,opt,name=archived,proto3" json:"archived,omitempty"`
+	// It neither calls nor counts until then; absent when it is not muted. One
+	// that is muted for good says the year 9999.
+	MuteUntil     *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=mute_until,json=muteUntil,proto3" json:"mute_until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -210,6 +270,20 @@ func (x *Thread) GetCreateTime() *timestamppb.Timestamp {
 func (x *Thread) GetUpdateTime() *timestamppb.Timestamp {
 	if x != nil {
 		return x.UpdateTime
+	}
+	return nil
+}
+
+func (x *Thread) GetArchived() bool {
+	if x != nil {
+		return x.Archived
+	}
+	return false
+}
+
+func (x *Thread) GetMuteUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.MuteUntil
 	}
 	return nil
 }
@@ -553,16 +627,450 @@ func (x *MarkReadResponse) GetAsOf() []byte {
 	return nil
 }
 
+// ArchiveThreadRequest puts a thread away, or fetches it back.
+type ArchiveThreadRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The thread.
+	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	// Away, or back.
+	Archived      bool `protobuf:"varint,2,opt,name=archived,proto3" json:"archived,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ArchiveThreadRequest) Reset() {
+	*x = ArchiveThreadRequest{}
+	mi := &file_beckon_v1_thread_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ArchiveThreadRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ArchiveThreadRequest) ProtoMessage() {}
+
+func (x *ArchiveThreadRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_thread_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ArchiveThreadRequest.ProtoReflect.Descriptor instead.
+func (*ArchiveThreadRequest) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_thread_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ArchiveThreadRequest) GetThreadId() string {
+	if x != nil {
+		return x.ThreadId
+	}
+	return ""
+}
+
+func (x *ArchiveThreadRequest) GetArchived() bool {
+	if x != nil {
+		return x.Archived
+	}
+	return false
+}
+
+// ArchiveThreadResponse is the thread.
+type ArchiveThreadResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The thread as it stands.
+	Thread *Thread `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
+	// Account stamp that includes this write.
+	AsOf          []byte `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ArchiveThreadResponse) Reset() {
+	*x = ArchiveThreadResponse{}
+	mi := &file_beckon_v1_thread_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ArchiveThreadResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ArchiveThreadResponse) ProtoMessage() {}
+
+func (x *ArchiveThreadResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_thread_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ArchiveThreadResponse.ProtoReflect.Descriptor instead.
+func (*ArchiveThreadResponse) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_thread_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *ArchiveThreadResponse) GetThread() *Thread {
+	if x != nil {
+		return x.Thread
+	}
+	return nil
+}
+
+func (x *ArchiveThreadResponse) GetAsOf() []byte {
+	if x != nil {
+		return x.AsOf
+	}
+	return nil
+}
+
+// MuteThreadRequest silences a thread, or lets it call again.
+type MuteThreadRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The thread.
+	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	// Silent, or not.
+	Muted bool `protobuf:"varint,2,opt,name=muted,proto3" json:"muted,omitempty"`
+	// For how long, 1 minute to 1 year; absent means for good.
+	Duration      *durationpb.Duration `protobuf:"bytes,3,opt,name=duration,proto3" json:"duration,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MuteThreadRequest) Reset() {
+	*x = MuteThreadRequest{}
+	mi := &file_beckon_v1_thread_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MuteThreadRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MuteThreadRequest) ProtoMessage() {}
+
+func (x *MuteThreadRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_thread_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MuteThreadRequest.ProtoReflect.Descriptor instead.
+func (*MuteThreadRequest) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_thread_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *MuteThreadRequest) GetThreadId() string {
+	if x != nil {
+		return x.ThreadId
+	}
+	return ""
+}
+
+func (x *MuteThreadRequest) GetMuted() bool {
+	if x != nil {
+		return x.Muted
+	}
+	return false
+}
+
+func (x *MuteThreadRequest) GetDuration() *durationpb.Duration {
+	if x != nil {
+		return x.Duration
+	}
+	return nil
+}
+
+// MuteThreadResponse is the thread.
+type MuteThreadResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The thread as it stands.
+	Thread *Thread `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
+	// Account stamp that includes this write.
+	AsOf          []byte `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MuteThreadResponse) Reset() {
+	*x = MuteThreadResponse{}
+	mi := &file_beckon_v1_thread_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MuteThreadResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MuteThreadResponse) ProtoMessage() {}
+
+func (x *MuteThreadResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_thread_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MuteThreadResponse.ProtoReflect.Descriptor instead.
+func (*MuteThreadResponse) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_thread_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *MuteThreadResponse) GetThread() *Thread {
+	if x != nil {
+		return x.Thread
+	}
+	return nil
+}
+
+func (x *MuteThreadResponse) GetAsOf() []byte {
+	if x != nil {
+		return x.AsOf
+	}
+	return nil
+}
+
+// ListThreadsRequest looks through all threads, also those that clients do not
+// keep.
+type ListThreadsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Words to look for in titles and in what was said, in any case; all of them
+	// must be found in one thread. Empty for all threads. At most 200 characters.
+	Query string `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
+	// Which threads, as to the archive.
+	Archive ArchiveFilter `protobuf:"varint,2,opt,name=archive,proto3,enum=beckon.v1.ArchiveFilter" json:"archive,omitempty"`
+	// 1 to 100; default 30.
+	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where to go on; empty for the start.
+	PageToken     []byte `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListThreadsRequest) Reset() {
+	*x = ListThreadsRequest{}
+	mi := &file_beckon_v1_thread_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListThreadsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListThreadsRequest) ProtoMessage() {}
+
+func (x *ListThreadsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_thread_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListThreadsRequest.ProtoReflect.Descriptor instead.
+func (*ListThreadsRequest) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_thread_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ListThreadsRequest) GetQuery() string {
+	if x != nil {
+		return x.Query
+	}
+	return ""
+}
+
+func (x *ListThreadsRequest) GetArchive() ArchiveFilter {
+	if x != nil {
+		return x.Archive
+	}
+	return ArchiveFilter_ARCHIVE_FILTER_UNSPECIFIED
+}
+
+func (x *ListThreadsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListThreadsRequest) GetPageToken() []byte {
+	if x != nil {
+		return x.PageToken
+	}
+	return nil
+}
+
+// ListThreadsResponse is a page, those that moved last first.
+type ListThreadsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What was found.
+	Matches []*ThreadMatch `protobuf:"bytes,1,rep,name=matches,proto3" json:"matches,omitempty"`
+	// Where to go on; empty at the end. A search stops after a bounded amount of
+	// text, so a page may be short or empty and still not be the last.
+	NextPageToken []byte `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListThreadsResponse) Reset() {
+	*x = ListThreadsResponse{}
+	mi := &file_beckon_v1_thread_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListThreadsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListThreadsResponse) ProtoMessage() {}
+
+func (x *ListThreadsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_thread_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListThreadsResponse.ProtoReflect.Descriptor instead.
+func (*ListThreadsResponse) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_thread_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *ListThreadsResponse) GetMatches() []*ThreadMatch {
+	if x != nil {
+		return x.Matches
+	}
+	return nil
+}
+
+func (x *ListThreadsResponse) GetNextPageToken() []byte {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return nil
+}
+
+// ThreadMatch is a thread that was found.
+type ThreadMatch struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The thread.
+	Thread *Thread `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
+	// Its newest task.
+	Task *TaskHeader `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
+	// Position of the newest item that matched; 0 when the title did.
+	Position uint64 `protobuf:"varint,3,opt,name=position,proto3" json:"position,omitempty"`
+	// What stands around the match, at most 200 characters; empty when the title
+	// did.
+	Snippet       string `protobuf:"bytes,4,opt,name=snippet,proto3" json:"snippet,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ThreadMatch) Reset() {
+	*x = ThreadMatch{}
+	mi := &file_beckon_v1_thread_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ThreadMatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ThreadMatch) ProtoMessage() {}
+
+func (x *ThreadMatch) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_thread_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ThreadMatch.ProtoReflect.Descriptor instead.
+func (*ThreadMatch) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_thread_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *ThreadMatch) GetThread() *Thread {
+	if x != nil {
+		return x.Thread
+	}
+	return nil
+}
+
+func (x *ThreadMatch) GetTask() *TaskHeader {
+	if x != nil {
+		return x.Task
+	}
+	return nil
+}
+
+func (x *ThreadMatch) GetPosition() uint64 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
+func (x *ThreadMatch) GetSnippet() string {
+	if x != nil {
+		return x.Snippet
+	}
+	return ""
+}
+
 var File_beckon_v1_thread_proto protoreflect.FileDescriptor
 
 const file_beckon_v1_thread_proto_rawDesc = "" +
 	"\n" +
-	"\x16beckon/v1/thread.proto\x12\tbeckon.v1\x1a\x14beckon/v1/item.proto\x1a\x14beckon/v1/task.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"U\n" +
+	"\x16beckon/v1/thread.proto\x12\tbeckon.v1\x1a\x16beckon/v1/header.proto\x1a\x14beckon/v1/item.proto\x1a\x14beckon/v1/task.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"U\n" +
 	"\bReadMark\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
 	"generation\x12)\n" +
-	"\x10notable_position\x18\x02 \x01(\x04R\x0fnotablePosition\"\x91\x03\n" +
+	"\x10notable_position\x18\x02 \x01(\x04R\x0fnotablePosition\"\xe8\x03\n" +
 	"\x06Thread\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x19\n" +
@@ -578,7 +1086,10 @@ const file_beckon_v1_thread_proto_rawDesc = "" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x12;\n" +
 	"\vupdate_time\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"updateTime\":\n" +
+	"updateTime\x12\x1a\n" +
+	"\barchived\x18\f \x01(\bR\barchived\x129\n" +
+	"\n" +
+	"mute_until\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\tmuteUntil\":\n" +
 	"\x10GetThreadRequest\x12&\n" +
 	"\tthread_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\bthreadId\"e\n" +
 	"\x11GetThreadResponse\x12)\n" +
@@ -598,7 +1109,38 @@ const file_beckon_v1_thread_proto_rawDesc = "" +
 	"\tread_mark\x18\x02 \x01(\v2\x13.beckon.v1.ReadMarkB\x06\xbaH\x03\xc8\x01\x01R\breadMark\"Y\n" +
 	"\x10MarkReadResponse\x120\n" +
 	"\tread_mark\x18\x01 \x01(\v2\x13.beckon.v1.ReadMarkR\breadMark\x12\x13\n" +
-	"\x05as_of\x18\x02 \x01(\fR\x04asOf2\xea\x01\n" +
+	"\x05as_of\x18\x02 \x01(\fR\x04asOf\"Z\n" +
+	"\x14ArchiveThreadRequest\x12&\n" +
+	"\tthread_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\bthreadId\x12\x1a\n" +
+	"\barchived\x18\x02 \x01(\bR\barchived\"W\n" +
+	"\x15ArchiveThreadResponse\x12)\n" +
+	"\x06thread\x18\x01 \x01(\v2\x11.beckon.v1.ThreadR\x06thread\x12\x13\n" +
+	"\x05as_of\x18\x02 \x01(\fR\x04asOf\"\x9b\x01\n" +
+	"\x11MuteThreadRequest\x12&\n" +
+	"\tthread_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\bthreadId\x12\x14\n" +
+	"\x05muted\x18\x02 \x01(\bR\x05muted\x12H\n" +
+	"\bduration\x18\x03 \x01(\v2\x19.google.protobuf.DurationB\x11\xbaH\x0e\xaa\x01\v\"\x05\b\x80\x8a\x8a\x0f2\x02\b<R\bduration\"T\n" +
+	"\x12MuteThreadResponse\x12)\n" +
+	"\x06thread\x18\x01 \x01(\v2\x11.beckon.v1.ThreadR\x06thread\x12\x13\n" +
+	"\x05as_of\x18\x02 \x01(\fR\x04asOf\"\xc6\x01\n" +
+	"\x12ListThreadsRequest\x12!\n" +
+	"\x05query\x18\x01 \x01(\tB\v\xbaH\br\x06\x18\xc8\x01(\xa0\x06R\x05query\x12<\n" +
+	"\aarchive\x18\x02 \x01(\x0e2\x18.beckon.v1.ArchiveFilterB\b\xbaH\x05\x82\x01\x02\x10\x01R\aarchive\x12&\n" +
+	"\tpage_size\x18\x03 \x01(\x05B\t\xbaH\x06\x1a\x04\x18d(\x00R\bpageSize\x12'\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\fB\b\xbaH\x05z\x03\x18\x80\x04R\tpageToken\"o\n" +
+	"\x13ListThreadsResponse\x120\n" +
+	"\amatches\x18\x01 \x03(\v2\x16.beckon.v1.ThreadMatchR\amatches\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\fR\rnextPageToken\"\x99\x01\n" +
+	"\vThreadMatch\x12)\n" +
+	"\x06thread\x18\x01 \x01(\v2\x11.beckon.v1.ThreadR\x06thread\x12)\n" +
+	"\x04task\x18\x02 \x01(\v2\x15.beckon.v1.TaskHeaderR\x04task\x12\x1a\n" +
+	"\bposition\x18\x03 \x01(\x04R\bposition\x12\x18\n" +
+	"\asnippet\x18\x04 \x01(\tR\asnippet*g\n" +
+	"\rArchiveFilter\x12\x1e\n" +
+	"\x1aARCHIVE_FILTER_UNSPECIFIED\x10\x00\x12\x19\n" +
+	"\x15ARCHIVE_FILTER_ACTIVE\x10\x01\x12\x1b\n" +
+	"\x17ARCHIVE_FILTER_ARCHIVED\x10\x022\xea\x01\n" +
 	"\rThreadService\x12F\n" +
 	"\tGetThread\x12\x1b.beckon.v1.GetThreadRequest\x1a\x1c.beckon.v1.GetThreadResponse\x12L\n" +
 	"\vSendMessage\x12\x1d.beckon.v1.SendMessageRequest\x1a\x1e.beckon.v1.SendMessageResponse\x12C\n" +
@@ -616,41 +1158,60 @@ func file_beckon_v1_thread_proto_rawDescGZIP() []byte {
 	return file_beckon_v1_thread_proto_rawDescData
 }
 
-var file_beckon_v1_thread_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_beckon_v1_thread_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_beckon_v1_thread_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_beckon_v1_thread_proto_goTypes = []any{
-	(*ReadMark)(nil),              // 0: beckon.v1.ReadMark
-	(*Thread)(nil),                // 1: beckon.v1.Thread
-	(*GetThreadRequest)(nil),      // 2: beckon.v1.GetThreadRequest
-	(*GetThreadResponse)(nil),     // 3: beckon.v1.GetThreadResponse
-	(*SendMessageRequest)(nil),    // 4: beckon.v1.SendMessageRequest
-	(*SendMessageResponse)(nil),   // 5: beckon.v1.SendMessageResponse
-	(*MarkReadRequest)(nil),       // 6: beckon.v1.MarkReadRequest
-	(*MarkReadResponse)(nil),      // 7: beckon.v1.MarkReadResponse
-	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
-	(*Task)(nil),                  // 9: beckon.v1.Task
-	(*Item)(nil),                  // 10: beckon.v1.Item
+	(ArchiveFilter)(0),            // 0: beckon.v1.ArchiveFilter
+	(*ReadMark)(nil),              // 1: beckon.v1.ReadMark
+	(*Thread)(nil),                // 2: beckon.v1.Thread
+	(*GetThreadRequest)(nil),      // 3: beckon.v1.GetThreadRequest
+	(*GetThreadResponse)(nil),     // 4: beckon.v1.GetThreadResponse
+	(*SendMessageRequest)(nil),    // 5: beckon.v1.SendMessageRequest
+	(*SendMessageResponse)(nil),   // 6: beckon.v1.SendMessageResponse
+	(*MarkReadRequest)(nil),       // 7: beckon.v1.MarkReadRequest
+	(*MarkReadResponse)(nil),      // 8: beckon.v1.MarkReadResponse
+	(*ArchiveThreadRequest)(nil),  // 9: beckon.v1.ArchiveThreadRequest
+	(*ArchiveThreadResponse)(nil), // 10: beckon.v1.ArchiveThreadResponse
+	(*MuteThreadRequest)(nil),     // 11: beckon.v1.MuteThreadRequest
+	(*MuteThreadResponse)(nil),    // 12: beckon.v1.MuteThreadResponse
+	(*ListThreadsRequest)(nil),    // 13: beckon.v1.ListThreadsRequest
+	(*ListThreadsResponse)(nil),   // 14: beckon.v1.ListThreadsResponse
+	(*ThreadMatch)(nil),           // 15: beckon.v1.ThreadMatch
+	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
+	(*Task)(nil),                  // 17: beckon.v1.Task
+	(*Item)(nil),                  // 18: beckon.v1.Item
+	(*durationpb.Duration)(nil),   // 19: google.protobuf.Duration
+	(*TaskHeader)(nil),            // 20: beckon.v1.TaskHeader
 }
 var file_beckon_v1_thread_proto_depIdxs = []int32{
-	0,  // 0: beckon.v1.Thread.read_mark:type_name -> beckon.v1.ReadMark
-	8,  // 1: beckon.v1.Thread.create_time:type_name -> google.protobuf.Timestamp
-	8,  // 2: beckon.v1.Thread.update_time:type_name -> google.protobuf.Timestamp
-	1,  // 3: beckon.v1.GetThreadResponse.thread:type_name -> beckon.v1.Thread
-	9,  // 4: beckon.v1.GetThreadResponse.tasks:type_name -> beckon.v1.Task
-	10, // 5: beckon.v1.SendMessageResponse.item:type_name -> beckon.v1.Item
-	9,  // 6: beckon.v1.SendMessageResponse.task:type_name -> beckon.v1.Task
-	0,  // 7: beckon.v1.MarkReadRequest.read_mark:type_name -> beckon.v1.ReadMark
-	0,  // 8: beckon.v1.MarkReadResponse.read_mark:type_name -> beckon.v1.ReadMark
-	2,  // 9: beckon.v1.ThreadService.GetThread:input_type -> beckon.v1.GetThreadRequest
-	4,  // 10: beckon.v1.ThreadService.SendMessage:input_type -> beckon.v1.SendMessageRequest
-	6,  // 11: beckon.v1.ThreadService.MarkRead:input_type -> beckon.v1.MarkReadRequest
-	3,  // 12: beckon.v1.ThreadService.GetThread:output_type -> beckon.v1.GetThreadResponse
-	5,  // 13: beckon.v1.ThreadService.SendMessage:output_type -> beckon.v1.SendMessageResponse
-	7,  // 14: beckon.v1.ThreadService.MarkRead:output_type -> beckon.v1.MarkReadResponse
-	12, // [12:15] is the sub-list for method output_type
-	9,  // [9:12] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	1,  // 0: beckon.v1.Thread.read_mark:type_name -> beckon.v1.ReadMark
+	16, // 1: beckon.v1.Thread.create_time:type_name -> google.protobuf.Timestamp
+	16, // 2: beckon.v1.Thread.update_time:type_name -> google.protobuf.Timestamp
+	16, // 3: beckon.v1.Thread.mute_until:type_name -> google.protobuf.Timestamp
+	2,  // 4: beckon.v1.GetThreadResponse.thread:type_name -> beckon.v1.Thread
+	17, // 5: beckon.v1.GetThreadResponse.tasks:type_name -> beckon.v1.Task
+	18, // 6: beckon.v1.SendMessageResponse.item:type_name -> beckon.v1.Item
+	17, // 7: beckon.v1.SendMessageResponse.task:type_name -> beckon.v1.Task
+	1,  // 8: beckon.v1.MarkReadRequest.read_mark:type_name -> beckon.v1.ReadMark
+	1,  // 9: beckon.v1.MarkReadResponse.read_mark:type_name -> beckon.v1.ReadMark
+	2,  // 10: beckon.v1.ArchiveThreadResponse.thread:type_name -> beckon.v1.Thread
+	19, // 11: beckon.v1.MuteThreadRequest.duration:type_name -> google.protobuf.Duration
+	2,  // 12: beckon.v1.MuteThreadResponse.thread:type_name -> beckon.v1.Thread
+	0,  // 13: beckon.v1.ListThreadsRequest.archive:type_name -> beckon.v1.ArchiveFilter
+	15, // 14: beckon.v1.ListThreadsResponse.matches:type_name -> beckon.v1.ThreadMatch
+	2,  // 15: beckon.v1.ThreadMatch.thread:type_name -> beckon.v1.Thread
+	20, // 16: beckon.v1.ThreadMatch.task:type_name -> beckon.v1.TaskHeader
+	3,  // 17: beckon.v1.ThreadService.GetThread:input_type -> beckon.v1.GetThreadRequest
+	5,  // 18: beckon.v1.ThreadService.SendMessage:input_type -> beckon.v1.SendMessageRequest
+	7,  // 19: beckon.v1.ThreadService.MarkRead:input_type -> beckon.v1.MarkReadRequest
+	4,  // 20: beckon.v1.ThreadService.GetThread:output_type -> beckon.v1.GetThreadResponse
+	6,  // 21: beckon.v1.ThreadService.SendMessage:output_type -> beckon.v1.SendMessageResponse
+	8,  // 22: beckon.v1.ThreadService.MarkRead:output_type -> beckon.v1.MarkReadResponse
+	20, // [20:23] is the sub-list for method output_type
+	17, // [17:20] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_beckon_v1_thread_proto_init() }
@@ -658,6 +1219,7 @@ func file_beckon_v1_thread_proto_init() {
 	if File_beckon_v1_thread_proto != nil {
 		return
 	}
+	file_beckon_v1_header_proto_init()
 	file_beckon_v1_item_proto_init()
 	file_beckon_v1_task_proto_init()
 	type x struct{}
@@ -665,13 +1227,14 @@ func file_beckon_v1_thread_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_beckon_v1_thread_proto_rawDesc), len(file_beckon_v1_thread_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   8,
+			NumEnums:      1,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_beckon_v1_thread_proto_goTypes,
 		DependencyIndexes: file_beckon_v1_thread_proto_depIdxs,
+		EnumInfos:         file_beckon_v1_thread_proto_enumTypes,
 		MessageInfos:      file_beckon_v1_thread_proto_msgTypes,
 	}.Build()
 	File_beckon_v1_thread_proto = out.File
