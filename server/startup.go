@@ -84,7 +84,7 @@ func journalError(folder string, err error) error {
 	case errors.Is(err, journal.ErrDamaged):
 		problem = "a file in it is damaged; put a copy of it back, or move it away, which is as if the journal had been lost"
 	case errors.Is(err, errForeignJournal):
-		problem = "it is the journal of another server"
+		problem = "it is the journal of another server than the database; if that one is gone for good, move the journal away"
 	case errors.Is(err, store.ErrDiskFull):
 		problem = "the disk is full"
 	}
