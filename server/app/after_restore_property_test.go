@@ -107,7 +107,7 @@ func workOnce(h *harness, id, name string, step int, rng *rand.Rand, out *outsid
 func answerAll(h *harness, step int, rng *rand.Rand, out *outside) {
 	h.t.Helper()
 	for _, d := range h.openOfServer() {
-		exit := ""
+		var exit string
 		switch d.Kind {
 		case decision.AfterRestore:
 			exit = decision.ExitGoOn

@@ -11,9 +11,10 @@ const (
 
 // TapAnswer is the one answer that a verb stands for, if the question has
 // exactly one: a single item with one way to say yes and one to say no, neither
-// of which asks for words. An option to edit beside them is for the card.
+// of which asks for words. An option to edit beside them is for the card, and so
+// is a question about all the work of an account.
 func TapAnswer(s State, v Verb) ([]AnswerItem, bool) {
-	if len(s.Items) != 1 || s.Kind == OpenURL || s.Items[0].Max > 0 {
+	if len(s.Items) != 1 || s.Kind == OpenURL || s.Kind == AfterRestore || s.Items[0].Max > 0 {
 		return nil, false
 	}
 	var yes, no string

@@ -21,6 +21,8 @@ func TestTapAnswer(t *testing.T) {
 	}
 	two := card(allow, reject)
 	two.Items = append(two.Items, two.Items[0])
+	everything := card(pick, reject)
+	everything.Kind = decision.AfterRestore
 	for _, test := range []struct {
 		name string
 		card decision.State
@@ -32,6 +34,7 @@ func TestTapAnswer(t *testing.T) {
 		{"in any order", card(reject, allow), decision.Approve, "y"},
 		{"a choice with a no", card(pick, reject), decision.Approve, "p"},
 		{"no to a choice", card(pick, reject), decision.Deny, "n"},
+		{"about all the work", everything, decision.Deny, ""},
 		{"a verb nobody knows", card(allow, reject), "snooze", ""},
 		{"no verb", card(allow, reject), "", ""},
 		{"two questions", two, decision.Deny, ""},
