@@ -89,7 +89,7 @@ func Restore(ctx context.Context, c config.Config, from string, journalLost bool
 		return out, &StartError{Flag: "--journal", Value: c.JournalFolder(), Problem: "there is no journal; put it back, or say --journal-lost, after which what was revoked since the backup is good again", Cause: err}
 	case errors.Is(err, backup.ErrOtherServer):
 		return out, &StartError{Flag: "--journal", Value: c.JournalFolder(), Problem: "it is the journal of another server than the backup", Cause: err}
-	case errors.Is(err, journal.ErrDamaged):
+	case errors.Is(err, journal.ErrDamaged), errors.Is(err, store.ErrLocked):
 		return out, journalError(c.JournalFolder(), err)
 	case errors.Is(err, backup.ErrBusy):
 		return out, backupError(c.Data, err)
@@ -130,11 +130,11 @@ func NewEpoch(ctx context.Context, c config.Config, resetAll bool) (state store.
 		return state, dataError(c.Data, err)
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	if s.journal, err = journal.Open(c.JournalFolder()); err != nil {
-		return state, journalError(c.JournalFolder(), err)
-	}
 	if s.bolt, err = boltstore.Open(c.Data, boltstore.Options{}); err != nil {
 		return state, dataError(c.Data, err)
+	}
+	if s.journal, err = journal.Open(c.JournalFolder()); err != nil {
+		return state, errors.Join(journalError(c.JournalFolder(), err), s.bolt.Close())
 	}
 	if s.store, err = store.Open(ctx, s.bolt, store.Config{KeyCheck: check}); err != nil {
 		return state, errors.Join(dataError(c.Data, err), s.bolt.Close())

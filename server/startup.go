@@ -83,6 +83,8 @@ func journalError(folder string, err error) error {
 	switch {
 	case errors.Is(err, journal.ErrDamaged):
 		problem = "a file in it is damaged; put a copy of it back, or move it away, which is as if the journal had been lost"
+	case errors.Is(err, store.ErrLocked):
+		problem = "the journal is in use by another process, probably a beckond that still runs"
 	case errors.Is(err, errForeignJournal):
 		problem = "it is the journal of another server than the database; if that one is gone for good, move the journal away"
 	case errors.Is(err, store.ErrDiskFull):

@@ -34,11 +34,12 @@ func (s *Server) openStore(ctx context.Context, keys credential.Keys) error {
 	engine := s.cfg.Engine
 	if engine == nil {
 		var err error
-		if s.journal, err = journal.Open(s.cfg.JournalFolder()); err != nil {
-			return journalError(s.cfg.JournalFolder(), err)
-		}
-		if s.bolt, err = boltstore.Open(s.cfg.Data, boltstore.Options{Committed: s.journal.Committed}); err != nil {
+		witness := func(id uint64) { s.journal.Committed(id) } // opened before the first commit
+		if s.bolt, err = boltstore.Open(s.cfg.Data, boltstore.Options{Committed: witness}); err != nil {
 			return err
+		}
+		if s.journal, err = journal.Open(s.cfg.JournalFolder()); err != nil {
+			return errors.Join(journalError(s.cfg.JournalFolder(), err), s.bolt.Close())
 		}
 		engine = s.bolt
 	}

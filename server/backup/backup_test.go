@@ -46,7 +46,6 @@ func newFolder(t *testing.T) *folder {
 	f := &folder{data: filepath.Join(dir, "data"), journal: filepath.Join(dir, "data.journal"), to: filepath.Join(dir, "backups")}
 	log, err := journal.Open(f.journal)
 	check(t, err)
-	t.Cleanup(func() { check(t, log.Close()) })
 	f.engine, err = boltstore.Open(f.data, boltstore.Options{Committed: log.Committed})
 	check(t, err)
 	f.store, err = store.Open(t.Context(), f.engine, store.Config{KeyCheck: key})
@@ -57,6 +56,7 @@ func newFolder(t *testing.T) *folder {
 	commit, err := f.engine.CommitID()
 	check(t, err)
 	check(t, log.Set(journal.Witness{ServerID: f.server, Epoch: f.store.Epoch(), Number: 1, Commit: commit}))
+	check(t, log.Close()) // as of a server that has stopped
 	for _, name := range []string{"master.key", "admin.sock", "other"} {
 		check(t, os.WriteFile(filepath.Join(f.data, name), []byte("secret"), 0o600))
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/beckon-dev/beckon/server/store"
@@ -23,6 +24,9 @@ const (
 	fileMode       = 0o600
 	// syncEvery bounds how far a loss of power may set the witness back.
 	syncEvery = 5 * time.Second
+	// lockWait is how long a predecessor that is closing is waited for, and
+	// lockEvery how often it is looked for.
+	lockWait, lockEvery = time.Second, 10 * time.Millisecond
 )
 
 // ErrDamaged: a file of the journal cannot be read as one.
@@ -59,8 +63,8 @@ func Exists(dir string) bool {
 	return err == nil
 }
 
-// Open opens the folder, making it where it is missing. Errors: ErrDamaged,
-// store.ErrDiskFull, and the system's.
+// Open opens the folder, making it where it is missing, for this process alone.
+// Errors: store.ErrLocked, ErrDamaged, store.ErrDiskFull, and the system's.
 func Open(dir string) (*Journal, error) {
 	j := &Journal{last: map[string][]store.Revocation{}}
 	if err := j.open(dir); err != nil {
@@ -77,6 +81,9 @@ func (j *Journal) open(dir string) error {
 	if j.witness, err = os.OpenFile(filepath.Join(dir, witnessFile), os.O_RDWR|os.O_CREATE, fileMode); err != nil {
 		return err
 	}
+	if err := lock(j.witness); err != nil {
+		return err
+	}
 	if j.lines, err = os.OpenFile(filepath.Join(dir, revocationFile), os.O_RDWR|os.O_CREATE, fileMode); err != nil {
 		return err
 	}
@@ -84,6 +91,20 @@ func (j *Journal) open(dir string) error {
 		return err
 	}
 	return errors.Join(disk.SyncFolder(dir), disk.SyncFolder(filepath.Dir(filepath.Clean(dir))))
+}
+
+// lock takes the lock of the folder, which ends with the process.
+func lock(f *os.File) error {
+	for end := time.Now().Add(lockWait); ; {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return err
+		}
+		if time.Now().After(end) {
+			return store.ErrLocked
+		}
+		<-time.After(lockEvery)
+	}
 }
 
 // Close ends it.

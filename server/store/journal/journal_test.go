@@ -30,6 +30,24 @@ func open(t *testing.T, dir string) *journal.Journal {
 	return j
 }
 
+// again is a new process on the same folder.
+func again(t *testing.T, j *journal.Journal, dir string) *journal.Journal {
+	t.Helper()
+	check(t, j.Close())
+	return open(t, dir)
+}
+
+// Two servers would witness for each other.
+func TestOpen_ForOneProcess(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	j := open(t, dir)
+	if _, err := journal.Open(dir); !errors.Is(err, store.ErrLocked) {
+		t.Errorf("opened twice: %v", err)
+	}
+	again(t, j, dir)
+}
+
 var (
 	phone  = store.Revocation{Account: "acc", Kind: store.RevokedInstallation, ID: "ins_1"}
 	agent  = store.Revocation{Account: "acc", Kind: store.RevokedLink, ID: "agt_1"}
@@ -41,10 +59,10 @@ func TestRevoked_LastWord(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "j")
 	j := open(t, dir)
-	again := agent
-	again.Undone = true
+	relinked := agent
+	relinked.Undone = true
 	check(t, j.Record([]store.Revocation{agent, theirs}))
-	check(t, j.Record([]store.Revocation{again, phone}))
+	check(t, j.Record([]store.Revocation{relinked, phone}))
 	for range 2 {
 		if diff := cmp.Diff([]store.Revocation{phone}, j.Revoked("acc")); diff != "" {
 			t.Error(diff)
@@ -52,7 +70,7 @@ func TestRevoked_LastWord(t *testing.T) {
 		if diff := cmp.Diff([]store.Revocation{theirs}, j.Revoked("other")); diff != "" {
 			t.Error(diff)
 		}
-		j = open(t, dir)
+		j = again(t, j, dir)
 	}
 }
 
@@ -74,9 +92,12 @@ func TestOpen_CutAndDamaged(t *testing.T) {
 	check(t, err)
 	check(t, j.Record([]store.Revocation{agent}))
 	check(t, j.Close())
-	if got := len(open(t, dir).Revoked("acc")); got != 2 {
+	j, err = journal.Open(dir)
+	check(t, err)
+	if got := len(j.Revoked("acc")); got != 2 {
 		t.Errorf("%d revocations after half a line", got)
 	}
+	check(t, j.Close())
 	for _, name := range []string{"revocations", "witness"} {
 		was, err := os.ReadFile(filepath.Join(dir, name))
 		check(t, err)
@@ -108,11 +129,11 @@ func TestWitness(t *testing.T) {
 		if got, known := j.Witness(); !known || got != w {
 			t.Errorf("witnessed %+v, want %+v", got, w)
 		}
-		j = open(t, dir)
+		j = again(t, j, dir)
 	}
 	w.Commit = 2
 	check(t, j.Set(w))
-	if got, _ := open(t, dir).Witness(); got != w {
+	if got, _ := again(t, j, dir).Witness(); got != w {
 		t.Errorf("set back: %+v", got)
 	}
 }
