@@ -62,6 +62,8 @@ type following struct {
 	untold bool
 	// tries is how often something failed since the inbox was level last.
 	tries int
+	// lost: Trouble was told that the server is away.
+	lost bool
 	// early is how many streams in a row ended before their first heartbeat.
 	early int
 	// pollUntil is when to try a stream again; zero where streams come through.
@@ -90,14 +92,27 @@ func (f *following) settle(err error) (time.Duration, error) {
 	if !ok || e.verdict() {
 		return 0, err
 	}
-	return max(f.backoff(), e.RetryAfter), nil
+	return max(f.backoff(e), e.RetryAfter), nil
 }
 
-// backoff is a random time up to a bound that doubles.
-func (f *following) backoff() time.Duration {
+// backoff is a random time up to a bound that doubles. err is what failed.
+func (f *following) backoff(err error) time.Duration {
+	if f.tries > 0 && !f.lost && f.inbox.Trouble != nil {
+		f.lost = true
+		f.inbox.Trouble(err)
+	}
 	bound := min(firstBackoff<<min(f.tries, 10), longestBackoff)
 	f.tries++
 	return rand.N(bound) //nolint:gosec // jitter is no secret
+}
+
+// level notes that the server was heard and nothing is missing.
+func (f *following) level() {
+	f.tries = 0
+	if f.lost {
+		f.lost = false
+		f.inbox.Trouble(nil)
+	}
 }
 
 func (f *following) poll(ctx context.Context, wait time.Duration) error {
@@ -111,7 +126,7 @@ func (f *following) poll(ctx context.Context, wait time.Duration) error {
 	if after, _ := f.inbox.view.At(); !bytes.Equal(before, after) {
 		f.untold = true
 	}
-	f.tries = 0
+	f.level()
 	return f.tell()
 }
 
@@ -173,7 +188,7 @@ func (f *following) broken(ctx context.Context, r *reading, err error) (time.Dur
 		f.pollUntil = time.Now().Add(probeAfter)
 		return 0, nil
 	}
-	wait := f.backoff()
+	wait := f.backoff(err)
 	if known {
 		wait = max(wait, e.RetryAfter)
 	}
@@ -202,7 +217,8 @@ func (r *reading) take(ctx context.Context, frame *v1.WatchResponse) (time.Durat
 	case frame.GetDelta() != nil:
 		return r.delta(frame.GetDelta())
 	case frame.GetCaughtUp() != nil:
-		r.live, r.tries = true, 0
+		r.live = true
+		r.level()
 		return 0, r.tell()
 	case frame.GetHeartbeat() != nil:
 		return r.beat(ctx, frame.GetHeartbeat())

@@ -192,8 +192,10 @@ type followed struct {
 	*streamer
 
 	told []time.Duration
-	done chan error
-	stop context.CancelFunc
+	// trouble is what was heard of the server: true is away.
+	trouble []bool
+	done    chan error
+	stop    context.CancelFunc
 }
 
 // follow runs the test in a bubble, with a server of these streams.
@@ -207,6 +209,7 @@ func follow(t *testing.T, run func(t *testing.T, f *followed), streams ...func(*
 		beckonv1connect.RegisterSyncServiceHandler(srv, f.streamer)
 		p := must(beckon.OpenPerson(path, beckon.Options{Transport: connectinprocess.New(srv)}))(t)
 		inbox := p.Inbox()
+		inbox.Trouble = func(err error) { f.trouble = append(f.trouble, err != nil) }
 		ctx, cancel := context.WithCancel(t.Context())
 		f.stop = cancel
 		go func() {
@@ -400,5 +403,27 @@ func TestFollow_Verdict(t *testing.T) {
 	s.streams = []func(*wireStream) error{good}
 	if err := p.Inbox().Follow(t.Context(), func() error { return enough }); !errors.Is(err, enough) {
 		t.Error("Follow =", err)
+	}
+}
+
+// An outage is told once and its end once; a stream that ended and is back at
+// the next try is none.
+func TestFollow_TellsOfTrouble(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		streams []func(*wireStream) error
+		want    []bool
+	}{
+		"away":      {[]func(*wireStream) error{dead, dead, good}, []bool{true, false}},
+		"one ended": {[]func(*wireStream) error{startsOnly, good}, nil},
+		"there":     {[]func(*wireStream) error{good}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			follow(t, func(t *testing.T, f *followed) {
+				f.pass(time.Hour)
+				same(t, "trouble", f.trouble, c.want)
+			}, c.streams...)
+		})
 	}
 }

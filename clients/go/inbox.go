@@ -19,6 +19,11 @@ import (
 // and recent decisions, devices, agents, settings, counters. It lives in memory
 // and starts empty. It is not safe for concurrent use.
 type Inbox struct {
+	// Trouble, where it is set, is called on the goroutine of [Inbox.Follow]: with
+	// an error when the server could not be reached twice in a row, which goes on
+	// being tried, and with nil once it is there again.
+	Trouble func(error)
+
 	api  *API
 	view *replica.View
 }

@@ -27,6 +27,14 @@ func (watchCommand) Run(s *session) error {
 	}
 	defer p.Close()
 	inbox, shown := p.Inbox(), &shownInbox{decisions: map[string]string{}, tasks: map[string]string{}, first: true}
+	inbox.Trouble = func(err error) {
+		if err == nil {
+			s.notef("the server is there again")
+			return
+		}
+		server, _ := p.Address()
+		s.notef("%s cannot be reached now (%v); trying on", server, err)
+	}
 	return inbox.Follow(s.ctx, func() error {
 		for _, v := range shown.changes(inbox) {
 			if err := s.printChange(v); err != nil {
