@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net"
 	"net/http"
 	"net/netip"
@@ -166,14 +167,29 @@ func guard(next http.Handler) http.Handler {
 		host, _, err := net.SplitHostPort(r.Host)
 		addr, parseErr := netip.ParseAddr(host)
 		local := err == nil && (host == "localhost" || parseErr == nil && addr.IsLoopback())
-		json := r.Method == http.MethodGet || r.Header.Get("Content-Type") == "application/json"
 		origin := r.Header.Get("Origin")
-		if !local || !json || origin != "" && origin != "http://"+r.Host {
-			http.Error(w, `{"error":"for programs on this machine only"}`, http.StatusForbidden)
-			return
+		switch {
+		case !local || origin != "" && origin != "http://"+r.Host:
+			refuse(w, http.StatusForbidden, "for programs on this machine only")
+		case r.Method != http.MethodGet && !isJSON(r):
+			refuse(w, http.StatusUnsupportedMediaType, "the body has to be JSON: add the header 'Content-Type: application/json'")
+		default:
+			next.ServeHTTP(w, r)
 		}
-		next.ServeHTTP(w, r)
 	})
+}
+
+// isJSON reports whether a call says that its body is JSON. No page of another
+// origin can say so without being asked first, which this program never allows.
+func isJSON(r *http.Request) bool {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return err == nil && kind == "application/json"
+}
+
+func refuse(w http.ResponseWriter, status int, why string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, jsonLine(map[string]string{"error": why})+"\n") // nobody is left to tell
 }
 
 func reply(w http.ResponseWriter, result any, err error) {

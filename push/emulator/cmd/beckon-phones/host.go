@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/beckon-dev/beckon/push/emulator/apns"
@@ -104,9 +105,17 @@ func (r *runCommand) Run(c call) (err error) {
 	defer h.close()
 	defer cancel()
 	if err := h.open(r, models, fault); err != nil {
-		return err
+		return taken(err)
 	}
-	return h.serve(r)
+	return taken(h.serve(r))
+}
+
+// taken explains that something else listens where this program wants to.
+func taken(err error) error {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("phones seem to run already: 'beckon-phones state' shows them; others need another address by --listen and a folder of their own by --dir (%w)", err)
+	}
+	return err
 }
 
 func parseFault(name string) (phone.Fault, error) {

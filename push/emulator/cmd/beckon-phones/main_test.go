@@ -358,7 +358,12 @@ func TestRun_RefusesWhatMakesNoSense(t *testing.T) {
 func TestControl_KeepsWebPagesOut(t *testing.T) {
 	t.Parallel()
 	p := start(t, t.TempDir(), "--phones", "phone")
+	want := map[string]int{
+		"another origin": http.StatusForbidden, "a form": http.StatusUnsupportedMediaType, "no type": http.StatusUnsupportedMediaType,
+		"a rebound name": http.StatusForbidden, "an unknown field": http.StatusBadRequest,
+	}
 	for name, change := range map[string]func(*http.Request){
+		"no type":          func(r *http.Request) { r.Header.Del("Content-Type") },
 		"another origin":   func(r *http.Request) { r.Header.Set("Origin", "https://example.com") },
 		"a form":           func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") },
 		"a rebound name":   func(r *http.Request) { r.Host = "example.com:8421" },
@@ -373,12 +378,40 @@ func TestControl_KeepsWebPagesOut(t *testing.T) {
 		res, err := client.Do(req)
 		check(t, err)
 		check(t, res.Body.Close())
-		if res.StatusCode != http.StatusForbidden && res.StatusCode != http.StatusBadRequest {
+		if want[name] != res.StatusCode {
 			t.Errorf("%s: %s", name, res.Status)
 		}
 	}
 	if _, out := p.ask("--json", "state"); strings.Contains(out, `"auto"`) {
 		t.Errorf("a phone was changed: %s", out)
+	}
+}
+
+// What libraries write after the type is no reason to refuse a call.
+func TestControl_TakesEachSpellingOfJSON(t *testing.T) {
+	t.Parallel()
+	p := start(t, t.TempDir(), "--phones", "phone")
+	for _, kind := range []string{"application/json; charset=utf-8", "Application/JSON"} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+p.control+"/phones/phone/auto", strings.NewReader(`{"action":"deny"}`))
+		check(t, err)
+		req.Header.Set("Content-Type", kind)
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		res, err := client.Do(req)
+		check(t, err)
+		check(t, res.Body.Close())
+		if res.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s", kind, res.Status)
+		}
+	}
+}
+
+// A second program says what stands in its way, and not only what bind said.
+func TestRun_SaysWhatHoldsItsAddress(t *testing.T) {
+	t.Parallel()
+	p := start(t, t.TempDir(), "--phones", "phone")
+	var out bytes.Buffer
+	if code := run(t.Context(), []string{"--listen", p.control, "--dir", t.TempDir()}, &out, &out); code != 1 || !strings.Contains(out.String(), "another address by --listen") {
+		t.Errorf("exit %d, %s", code, &out)
 	}
 }
 
