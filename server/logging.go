@@ -11,7 +11,7 @@ type allowList struct{ slog.Handler }
 
 func allowed(key string) bool {
 	switch key {
-	case "request", "procedure", "code", "reason", "kind", "caller", "account", "duration", "cause",
+	case "request", "procedure", "code", "reason", "kind", "caller", "account", "duration_ms", "cause",
 		"lane", "app", "environment", "refused", "tried", "until", "listen", "version":
 		return true
 	default:

@@ -73,7 +73,7 @@ func (e *edge) logCalls(next connect.ServerFunc) connect.ServerFunc {
 			slog.String("request", id), slog.String("procedure", call.Procedure),
 			slog.String("code", call.Code), slog.String("reason", call.Reason),
 			slog.String("kind", call.Kind.String()), slog.String("caller", e.tag(n.principal.ID())),
-			slog.String("account", e.tag(n.principal.Account)), slog.Duration("duration", call.Duration),
+			slog.String("account", e.tag(n.principal.Account)), slog.Float64("duration_ms", float64(call.Duration.Microseconds())/1000),
 			slog.String("cause", causeOf(err)))
 		return err
 	}
