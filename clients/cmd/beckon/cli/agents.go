@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"path/filepath"
 
 	beckon "github.com/beckon-dev/beckon/clients/go"
@@ -87,6 +88,29 @@ func (agentAddCommand) store(s *session, p *beckon.Person, out string, link *v1.
 	}
 	s.sayf("Agent %q is %s. Its key is in %s and ends on %s.", link.GetAgentName(), link.GetAgentId(), out, clock(at(key.GetExpireTime())))
 	return nil
+}
+
+// agentName is what the person calls an agent; "" for one that is linked no
+// more, or when the server cannot say now: the id says the same.
+func (s *session) agentName(p *beckon.Person, id string) string {
+	res, err := p.Agents.ListAgents(s.ctx, &v1.ListAgentsRequest{})
+	if err != nil {
+		return ""
+	}
+	for _, link := range res.GetLinks() {
+		if link.GetAgentId() == id {
+			return link.GetAgentName()
+		}
+	}
+	return ""
+}
+
+// called is a name with the id behind it, which nobody can choose.
+func called(name, id string) string {
+	if name == "" {
+		return id
+	}
+	return fmt.Sprintf("%s (%s)", oneLine(name), id)
 }
 
 type agentsCommand struct{}

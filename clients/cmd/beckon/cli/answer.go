@@ -123,7 +123,9 @@ func (s *session) confirm(p *beckon.Person, d *v1.Decision, items []*v1.AnswerIt
 	defer func() { _ = tty.Close() }()
 	screen := *s
 	screen.in, screen.out, screen.err, screen.lines = tty, tty, tty, nil
-	screen.printDecision(decisionViewOf(d))
+	card := decisionViewOf(d)
+	card.Agent = s.agentName(p, card.AgentID)
+	screen.printDecision(card)
 	var words []string
 	for _, it := range items {
 		words = append(words, it.GetOptionIds()...)

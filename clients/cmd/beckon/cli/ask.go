@@ -59,9 +59,11 @@ func (c askCommand) Run(s *session) error {
 	}
 	defer w.API().Close()
 	var news <-chan beckon.News
+	endBeats := func() {}
 	if own != nil {
 		keep := w.KeepAlive(context.WithoutCancel(s.ctx))
-		defer keep.Close()
+		endBeats = keep.Close
+		defer endBeats()
 		news = keep.News()
 		req.OnExpiry = v1.OnExpiry_ON_EXPIRY_STOP_TASK // its task is for nothing else
 	}
@@ -89,6 +91,7 @@ func (c askCommand) Run(s *session) error {
 		c.doubt(s, w, own, req)
 		return err
 	}
+	endBeats() // before the task ends, or the last one would find no lease
 	c.finish(s, w, own, d)
 	return s.asked(d)
 }

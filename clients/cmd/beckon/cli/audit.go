@@ -33,7 +33,7 @@ type auditEntry struct {
 	Kind    string            `json:"kind"`
 	Subject string            `json:"subject"`
 	Outcome string            `json:"outcome"`
-	Detail  map[string]string `json:"detail"`
+	Detail  map[string]string `json:"detail,omitempty"`
 }
 
 // Run shows the newest entries, oldest first.
@@ -148,6 +148,9 @@ func (c auditVerifyCommand) Run(s *session) error {
 	if err != nil {
 		return err
 	}
+	if chain.Seq == 0 {
+		return exit{exitNo, "there is no entry in it; the chain of every account has some"}
+	}
 	v := auditVerifyView{Entries: chain.Seq, Head: hex.EncodeToString(chain.Head[:])}
 	if c.Head != "" && !strings.EqualFold(c.Head, v.Head) {
 		return exit{exitNo, fmt.Sprintf("the %d entries hold together, but their head is %s: entries are missing at the end, or it is another chain", v.Entries, v.Head)}
@@ -156,5 +159,8 @@ func (c auditVerifyCommand) Run(s *session) error {
 		return s.print(v)
 	}
 	s.sayf("%d entries hold. Head %s", v.Entries, v.Head)
+	if c.Head == "" {
+		s.notef("this does not show whether entries were cut off at the end; --head with the head that the export printed does")
+	}
 	return nil
 }

@@ -57,7 +57,16 @@ func (c deliveriesCommand) Run(s *session) error {
 	if err != nil {
 		return err
 	}
+	if len(res.GetDeliveries()) == 0 && !s.line.JSON {
+		s.sayf("Nothing was to ring.")
+	}
 	return s.deliveries(res.GetDeliveries())
+}
+
+// Help is shown under the line about the command.
+func (deliveriesCommand) Help() string {
+	return "Kinds: decision_required and result_ready call a person; test is from 'beckon devices --ring'; withdraw takes an alert back " +
+		"once it was answered elsewhere; sweep wakes an app without a sound, to take away what is over; badge sets the number on the icon."
 }
 
 // deliveries prints one line each.

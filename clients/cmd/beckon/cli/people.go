@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"os"
 	"slices"
@@ -326,10 +327,60 @@ func (c devicesCommand) Run(s *session) error {
 		if v.This {
 			mark = "  (this one)"
 		}
-		s.sayf("%s  %-9s %-9s %s%s", v.ID, v.Platform, v.State, v.Label, mark)
+		s.sayf("%s  %-9s %-9s %s%s%s", v.ID, v.Platform, v.State, v.Label, mark, reachWord(i))
 	}
 	return nil
 }
+
+// reachWord warns of a device that pushes do not reach, or may not.
+func reachWord(i *v1.Installation) string {
+	if i.GetState() == v1.InstallationState_INSTALLATION_STATE_REVOKED || i.GetPlatform() == v1.Platform_PLATFORM_TERMINAL {
+		return ""
+	}
+	switch i.GetPushHealth() {
+	case v1.PushHealth_PUSH_HEALTH_NONE:
+		return "  (cannot be rung: its app has not registered for pushes)"
+	case v1.PushHealth_PUSH_HEALTH_SUSPECT:
+		return "  (may not ring: pushes to it were refused)"
+	case v1.PushHealth_PUSH_HEALTH_DEAD:
+		return "  (CANNOT BE RUNG: its address is dead; open the app on it)"
+	default:
+		return ""
+	}
+}
+
+// Times of a ring: how long it is followed, and how often it is looked at.
+const (
+	ringWait = 5 * time.Second
+	ringLook = 200 * time.Millisecond
+)
+
+// settled reads deliveries again until each has come to an end, for a while.
+func (s *session) settled(p *beckon.Person, all []*v1.Delivery) []*v1.Delivery {
+	ctx, cancel := context.WithTimeout(s.ctx, ringWait)
+	defer cancel()
+	for sleep(ctx, ringLook) {
+		res, err := p.Deliveries.ListDeliveries(ctx, &v1.ListDeliveriesRequest{PageSize: 200})
+		if err != nil {
+			break
+		}
+		open := false
+		for n, d := range all {
+			for _, now := range res.GetDeliveries() {
+				if now.GetId() == d.GetId() {
+					all[n] = now
+				}
+			}
+			open = open || underWay(all[n])
+		}
+		if !open {
+			break
+		}
+	}
+	return all
+}
+
+func underWay(d *v1.Delivery) bool { return d.GetEndTime() == nil && d.GetAcceptTime() == nil }
 
 // ring tries a device out. What becomes of each try is a delivery.
 func (c devicesCommand) ring(s *session, p *beckon.Person) error {
@@ -340,10 +391,13 @@ func (c devicesCommand) ring(s *session, p *beckon.Person) error {
 	if len(res.GetDeliveries()) == 0 {
 		return exit{exitFailed, c.Ring + " cannot be rung: its app has not registered for pushes, as a terminal never does"}
 	}
-	if err := s.deliveries(res.GetDeliveries()); err != nil {
+	rows := s.settled(p, res.GetDeliveries())
+	if err := s.deliveries(rows); err != nil {
 		return err
 	}
-	s.notef("'beckon deliveries' tells what becomes of it")
+	if slices.ContainsFunc(rows, underWay) {
+		s.notef("'beckon deliveries' tells what becomes of it")
+	}
 	return nil
 }
 

@@ -35,11 +35,11 @@ func (c showCommand) Run(s *session) error {
 		if err != nil {
 			return err
 		}
-		return s.showDecision(res.GetDecision())
+		return s.showDecision(p, res.GetDecision())
 	case "tsk":
 		return c.task(s, p)
 	default:
-		return c.thread(s, p, c.ID, "")
+		return c.thread(s, p, c.ID)
 	}
 }
 
@@ -55,57 +55,94 @@ func (c showCommand) task(s *session, p *beckon.Person) error {
 	if s.line.JSON {
 		return s.print(v)
 	}
+	items, err := p.Items.ListItems(s.ctx, &v1.ListItemsRequest{ThreadId: v.ThreadID, PageSize: c.Items})
+	if err != nil {
+		return err
+	}
 	s.sayf("%s\n%s  %s", oneLine(v.Title), v.ID, taskWord(v.Phase, v.Hold))
 	if waits := v.waits(); waits != "" {
 		s.sayf("%s", waits)
 	}
 	switch {
 	case v.Failure != "":
-		s.sayf("failed: %s\n%s", v.Failure, v.Text)
+		s.sayf("failed: %s", v.Failure)
+		s.sayRest(withoutEcho(v.Text, items.GetItems()))
 	case v.Summary != "":
-		s.sayf("%s\n%s", v.Summary, v.Body)
+		s.sayf("%s", v.Summary)
+		s.sayRest(withoutEcho(v.Body, items.GetItems()))
 	case v.Progress != "":
 		s.sayf("%s", v.Progress)
 	}
 	for _, d := range v.Decisions {
 		s.sayf("%s  %-10s %s", d.ID, d.State, oneLine(d.Title))
 	}
-	return c.thread(s, p, v.ThreadID, v.ID)
+	s.showItems(items, func(it *v1.Item) bool {
+		// How the task ended stands above, where it is looked for first.
+		ending := it.GetKind() == v1.ItemKind_ITEM_KIND_RESULT || it.GetKind() == v1.ItemKind_ITEM_KIND_FAILURE
+		return it.GetTaskId() == v.ID && !ending
+	})
+	return nil
 }
 
-// thread prints the end of a timeline; with a task, what belongs to that one.
-func (c showCommand) thread(s *session, p *beckon.Person, id, task string) error {
+// withoutEcho leaves out of a result the last lines of output that a wrapped
+// command repeats there for phones, where the output itself is printed below.
+func withoutEcho(body string, items []*v1.Item) string {
+	head, echo, found := strings.Cut(body, "\n\n")
+	var printed strings.Builder
+	for _, it := range items {
+		for _, part := range it.GetParts() {
+			printed.WriteString(screen.Output(part.GetOutput().GetData()))
+		}
+	}
+	if found && echo != "" && strings.HasSuffix(strings.TrimSpace(printed.String()), echo) {
+		return head
+	}
+	return body
+}
+
+// sayRest prints a text that may be empty.
+func (s *session) sayRest(text string) {
+	if text != "" {
+		s.sayf("%s", text)
+	}
+}
+
+// thread prints the end of a timeline.
+func (c showCommand) thread(s *session, p *beckon.Person, id string) error {
 	items, err := p.Items.ListItems(s.ctx, &v1.ListItemsRequest{ThreadId: id, PageSize: c.Items})
 	if err != nil {
 		return err
 	}
-	if task == "" {
-		res, err := p.Threads.GetThread(s.ctx, &v1.GetThreadRequest{ThreadId: id})
-		if err != nil {
-			return err
-		}
-		v := threadViewOf(res.GetThread())
-		for _, t := range res.GetTasks() {
-			v.Tasks = append(v.Tasks, taskViewOf(t))
-		}
-		for _, it := range items.GetItems() {
-			v.Items = append(v.Items, itemViewOf(it))
-		}
-		v.More = items.GetMore()
-		if s.line.JSON {
-			return s.print(v)
-		}
-		s.sayf("%s\n%s", oneLine(v.Title), v.ID)
+	res, err := p.Threads.GetThread(s.ctx, &v1.GetThreadRequest{ThreadId: id})
+	if err != nil {
+		return err
 	}
+	v := threadViewOf(res.GetThread())
+	for _, t := range res.GetTasks() {
+		v.Tasks = append(v.Tasks, taskViewOf(t))
+	}
+	for _, it := range items.GetItems() {
+		v.Items = append(v.Items, itemViewOf(it))
+	}
+	v.More = items.GetMore()
+	if s.line.JSON {
+		return s.print(v)
+	}
+	s.sayf("%s\n%s", oneLine(v.Title), v.ID)
+	s.showItems(items, func(*v1.Item) bool { return true })
+	return nil
+}
+
+// showItems prints those items of a timeline that are wanted.
+func (s *session) showItems(items *v1.ListItemsResponse, wanted func(*v1.Item) bool) {
 	if items.GetMore() {
 		s.sayf("… earlier items are left out; see --items")
 	}
 	for _, it := range items.GetItems() {
-		if task == "" || it.GetTaskId() == task {
+		if wanted(it) {
 			s.showItem(it)
 		}
 	}
-	return nil
 }
 
 func (s *session) showItem(it *v1.Item) {
@@ -125,8 +162,9 @@ func (s *session) showItem(it *v1.Item) {
 	}
 }
 
-func (s *session) showDecision(d *v1.Decision) error {
+func (s *session) showDecision(p *beckon.Person, d *v1.Decision) error {
 	v := decisionViewOf(d)
+	v.Agent = s.agentName(p, v.AgentID)
 	if s.line.JSON {
 		return s.print(v)
 	}
@@ -138,7 +176,7 @@ func (s *session) showDecision(d *v1.Decision) error {
 // the agent's own words follow behind a mark, since it may say what it likes.
 func (s *session) printDecision(v decisionView) {
 	s.sayf("%s  %s", v.ID, v.State)
-	s.fact("agent", v.AgentID)
+	s.fact("agent", called(v.Agent, v.AgentID))
 	if v.Class != nil {
 		s.fact("class", classWord(*v.Class, v.Items))
 	}

@@ -116,6 +116,7 @@ type decisionView struct {
 	TaskID      string         `json:"task_id"`
 	ThreadID    string         `json:"thread_id"`
 	AgentID     string         `json:"agent_id"`
+	Agent       string         `json:"agent_name,omitempty"`
 	State       string         `json:"state"`
 	Kind        string         `json:"kind"`
 	Class       *int           `json:"class,omitempty"`
