@@ -41,13 +41,13 @@ func input(level push.Level, change ...func(*plan.Input)) plan.Input {
 func TestCompose_DecisionTextPerLevel(t *testing.T) {
 	t.Parallel()
 	for level, want := range map[push.Level]push.Text{
-		push.LevelIDs:   {Title: "A task needs your decision", Body: "3 waiting"},
-		push.LevelTitle: {Title: "mailer needs a decision", Body: "Trial-end campaign\n3 waiting"},
+		push.LevelIDs:   {Title: "A task needs your decision", Body: "3 to look at"},
+		push.LevelTitle: {Title: "mailer needs a decision", Body: "Trial-end campaign\n3 to look at"},
 		push.LevelFull: {
 			Title: "mailer needs a decision",
-			Body:  "Send mail to 214 customers?\nTo: trial users <214>\nSubject: Your trial & you\n3 waiting",
+			Body:  "Send mail to 214 customers?\nTo: trial users <214>\nSubject: Your trial & you\n3 to look at",
 		},
-		"a level of the future": {Title: "A task needs your decision", Body: "3 waiting"},
+		"a level of the future": {Title: "A task needs your decision", Body: "3 to look at"},
 	} {
 		if diff := cmp.Diff(want, plan.Compose(input(level)).Text); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", level, diff)

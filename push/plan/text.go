@@ -61,12 +61,14 @@ func join(a, b string) string {
 	return a + "\n" + b
 }
 
-// waiting tells how many subjects want attention, the present one included.
-func waiting(n uint32) string {
+// toLookAt tells how many subjects want attention, the present one included:
+// open questions, and threads with results that nobody has read. The latter do
+// not wait for anything, so that is not the word.
+func toLookAt(n uint32) string {
 	if n < 2 {
 		return ""
 	}
-	return fmt.Sprintf("%d waiting", n)
+	return fmt.Sprintf("%d to look at", n)
 }
 
 // decisionLines is the text of a decision at a level. At Full the question
@@ -77,7 +79,7 @@ func decisionLines(c Card, level push.Level, count uint32) lines {
 	agent, _ := visible(c.Agent)
 	switch level {
 	case push.LevelFull:
-		l := lines{title: agent + " needs a decision", tail: waiting(count), plain: true}
+		l := lines{title: agent + " needs a decision", tail: toLookAt(count), plain: true}
 		var parts []string
 		add := func(s string) string {
 			v, plain := visible(s)
@@ -93,9 +95,9 @@ func decisionLines(c Card, level push.Level, count uint32) lines {
 		return l
 	case push.LevelTitle:
 		thread, _ := visible(c.Thread)
-		return lines{title: agent + " needs a decision", body: thread, tail: waiting(count)}
+		return lines{title: agent + " needs a decision", body: thread, tail: toLookAt(count)}
 	default:
-		return lines{title: "A task needs your decision", tail: waiting(count)}
+		return lines{title: "A task needs your decision", tail: toLookAt(count)}
 	}
 }
 
@@ -106,11 +108,11 @@ func resultLines(r Result, level push.Level, count uint32) lines {
 	switch level {
 	case push.LevelFull:
 		summary, _ := visible(r.Summary)
-		return lines{title: agent + " " + r.Outcome.past(), body: summary, tail: waiting(count)}
+		return lines{title: agent + " " + r.Outcome.past(), body: summary, tail: toLookAt(count)}
 	case push.LevelTitle:
-		return lines{title: thread + " " + r.Outcome.state(), tail: waiting(count)}
+		return lines{title: thread + " " + r.Outcome.state(), tail: toLookAt(count)}
 	default:
-		return lines{title: "A result is ready", tail: waiting(count)}
+		return lines{title: "A result is ready", tail: toLookAt(count)}
 	}
 }
 

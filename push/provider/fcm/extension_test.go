@@ -37,13 +37,13 @@ func TestSend_B23_GoodTextWhenTheAppReadsNothing(t *testing.T) {
 	t.Parallel()
 	for level, texts := range map[push.Level][2]push.Text{
 		push.LevelIDs: {
-			{Title: "A task needs your decision", Body: "2 waiting"}, {Title: "A result is ready", Body: "2 waiting"},
+			{Title: "A task needs your decision", Body: "2 to look at"}, {Title: "A result is ready", Body: "2 to look at"},
 		},
 		push.LevelTitle: {
-			{Title: "mailer needs a decision", Body: "Trial-end campaign\n2 waiting"}, {Title: "Trial-end campaign is ready", Body: "2 waiting"},
+			{Title: "mailer needs a decision", Body: "Trial-end campaign\n2 to look at"}, {Title: "Trial-end campaign is ready", Body: "2 to look at"},
 		},
 		push.LevelFull: {
-			{Title: "mailer needs a decision", Body: "Send mail to 214 customers?\nTo: trial users\n2 waiting"}, {Title: "mailer finished", Body: "All 214 are sent.\n2 waiting"},
+			{Title: "mailer needs a decision", Body: "Send mail to 214 customers?\nTo: trial users\n2 to look at"}, {Title: "mailer finished", Body: "All 214 are sent.\n2 to look at"},
 		},
 	} {
 		s := before(t)

@@ -78,10 +78,10 @@ func FuzzCompose_B22_FitsBothVendorsUntorn(f *testing.F) {
 // untorn looks at the one long text of a result that was shown as it is.
 func untorn(t *testing.T, text string, repeat int, body string, question bool) {
 	t.Helper()
-	if short := written(text, 1, 0, false).Text.Body; question || text == "" || short != text+"\n3 waiting" {
+	if short := written(text, 1, 0, false).Text.Body; question || text == "" || short != text+"\n3 to look at" {
 		return
 	}
-	shown, cut := strings.CutSuffix(strings.TrimSuffix(body, "\n3 waiting"), "…")
+	shown, cut := strings.CutSuffix(strings.TrimSuffix(body, "\n3 to look at"), "…")
 	whole := strings.Repeat(text, repeat)
 	if !cut || !strings.HasPrefix(whole, shown) {
 		return // it fits, or blanks before the cut are gone
