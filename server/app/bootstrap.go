@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/beckon-dev/beckon/server/policy"
 	"github.com/beckon-dev/beckon/server/store"
@@ -14,6 +15,10 @@ type Bootstrap struct {
 	Scope    changelog.Scope
 	Page     []byte
 	MaxBytes int
+	// Window is what comes first; a page token goes on behind it.
+	Window Window
+	// Kinds, where there are any, are all that is read.
+	Kinds []changelog.Kind
 }
 
 // BootstrapPage is a page. Cursor is the position taken before the first one.
@@ -53,7 +58,7 @@ func (a *App) Bootstrap(ctx context.Context, p policy.Principal, c Bootstrap) (B
 				return ErrPage
 			}
 		}
-		put, more, err := tx.Entities(c.Scope, last, pageBytes(c.MaxBytes))
+		put, last, more, err := a.bootstrapPage(tx, c, last)
 		if err != nil {
 			return err
 		}
@@ -63,11 +68,58 @@ func (a *App) Bootstrap(ctx context.Context, p policy.Principal, c Bootstrap) (B
 			AsOf:   a.stamps.Stamp(tx.Account(), c.Scope, asOf),
 		}
 		if more {
-			page.Page = a.stamps.PageToken(tx.Account(), c.Scope, from, put[len(put)-1].Key)
+			page.Page = a.stamps.PageToken(tx.Account(), c.Scope, from, last)
 		}
 		return nil
 	})
 	return page, err
+}
+
+// bootstrapPage reads one page: the window first, then what is behind the last
+// key. It gives the key to go on from.
+func (a *App) bootstrapPage(tx *store.Read, c Bootstrap, last changelog.Key) (put []changelog.Entity, _ changelog.Key, more bool, err error) {
+	first := len(c.Page) == 0
+	switch {
+	case len(c.Kinds) > 0:
+		put, more, err = entitiesOf(tx, c, last)
+	case first && c.Window == WindowHome && c.Scope == changelog.AccountScope:
+		put, err = home(tx)
+		return put, changelog.Key{}, true, err
+	case first && c.Window == WindowThread && c.Scope != changelog.AccountScope:
+		put, err = threadWindow(tx, c.Scope, windowBytes(c.MaxBytes))
+		return put, changelog.Key{}, false, err
+	default:
+		put, more, err = tx.Entities(c.Scope, last, pageBytes(c.MaxBytes))
+	}
+	if more {
+		last = put[len(put)-1].Key
+	}
+	return put, last, more, err
+}
+
+// entitiesOf reads a page of the kinds that are asked for, in their order.
+func entitiesOf(tx *store.Read, c Bootstrap, last changelog.Key) (put []changelog.Entity, more bool, err error) {
+	left := pageBytes(c.MaxBytes)
+	for _, kind := range slices.Sorted(slices.Values(c.Kinds)) {
+		if kind < last.Kind {
+			continue
+		}
+		if left <= 0 || len(put) >= store.PageEntities {
+			return put, true, nil
+		}
+		page, more, err := tx.EntitiesOf(c.Scope, kind, last, left)
+		if err != nil {
+			return nil, false, err
+		}
+		put = append(put, page...)
+		if more {
+			return put, true, nil
+		}
+		for _, e := range page {
+			left -= len(e.Body)
+		}
+	}
+	return put, false, nil
 }
 
 // scopeExists keeps a foreign thread as unknown as one that never was.

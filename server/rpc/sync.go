@@ -2,10 +2,12 @@ package rpc
 
 import (
 	"context"
+	"math"
 
 	v1 "github.com/beckon-dev/beckon/proto/gen/beckon/v1"
 	"github.com/beckon-dev/beckon/proto/gen/beckon/v1/beckonv1connect"
 	"github.com/beckon-dev/beckon/server/app"
+	"github.com/beckon-dev/beckon/sync/changelog"
 )
 
 type syncService struct{ app *app.App }
@@ -17,7 +19,10 @@ func (s syncService) Bootstrap(ctx context.Context, r *v1.BootstrapRequest) (*v1
 	if err != nil {
 		return nil, err
 	}
-	page, err := s.app.Bootstrap(ctx, principalOf(ctx), app.Bootstrap{Scope: scope, Page: r.GetPage(), MaxBytes: bytesIn(r.GetMaxBytes())})
+	page, err := s.app.Bootstrap(ctx, principalOf(ctx), app.Bootstrap{
+		Scope: scope, Page: r.GetPage(), MaxBytes: bytesIn(r.GetMaxBytes()),
+		Window: app.Window(r.GetWindow()), Kinds: kindsIn(r.GetKinds()),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -49,3 +54,17 @@ func (s syncService) Pull(ctx context.Context, r *v1.PullRequest) (*v1.PullRespo
 // bytesIn keeps a wish for more than the whole from turning negative on
 // machines with small integers; the verb bounds it.
 func bytesIn(n uint32) int { return int(min(n, 1<<20)) }
+
+// kindsIn leaves out kinds of a newer release: there is nothing of them here.
+func kindsIn(in []v1.EntityKind) []changelog.Kind {
+	out := make([]changelog.Kind, 0, len(in))
+	for _, k := range in {
+		if 0 < k && k <= math.MaxUint8 {
+			out = append(out, changelog.Kind(k))
+		}
+	}
+	if len(in) > 0 && len(out) == 0 {
+		out = append(out, 0) // a kind that nothing is of, since none would mean all
+	}
+	return out
+}

@@ -156,11 +156,20 @@ func (r *Read) Changes(scope changelog.Scope, since changelog.Seq, maxBytes int)
 // Entities reads the living entities of a scope after a key in the order of
 // kind and id, and says whether more follow.
 func (r *Read) Entities(scope changelog.Scope, last changelog.Key, maxBytes int) (put []changelog.Entity, more bool, err error) {
-	prefix := accountKey(r.account, scope.String())
-	prefix = append(prefix, 0)
-	from := prefix
-	if last != (changelog.Key{}) {
-		from = append(entityKey(r.account, scope, last), 0)
+	prefix := append(accountKey(r.account, scope.String()), 0)
+	return r.entities(scope, prefix, last, maxBytes)
+}
+
+// EntitiesOf is Entities of one kind.
+func (r *Read) EntitiesOf(scope changelog.Scope, kind changelog.Kind, last changelog.Key, maxBytes int) (put []changelog.Entity, more bool, err error) {
+	return r.entities(scope, entityKey(r.account, scope, changelog.Key{Kind: kind}), last, maxBytes)
+}
+
+// entities reads what is alive under a prefix and behind a key.
+func (r *Read) entities(scope changelog.Scope, prefix []byte, last changelog.Key, maxBytes int) (put []changelog.Entity, more bool, err error) {
+	from, start := prefix, len(accountKey(r.account, scope.String()))+1
+	if behind := append(entityKey(r.account, scope, last), 0); last != (changelog.Key{}) && bytes.Compare(behind, from) > 0 {
+		from = behind
 	}
 	var failed error
 	size := 0
@@ -178,7 +187,7 @@ func (r *Read) Entities(scope changelog.Scope, last changelog.Key, maxBytes int)
 			return false
 		}
 		size += len(e.Body)
-		rest := k[len(prefix):]
+		rest := k[start:]
 		put = append(put, changelog.Entity{
 			Key:     changelog.Key{Kind: changelog.Kind(rest[0]), ID: string(rest[1:])},
 			Version: e.Version,

@@ -83,7 +83,7 @@ func everything(tx *store.Tx, account string, now time.Time) error {
 		tx.PutTask(task.State{ID: "tsk", Thread: "thr", Agent: "agt", Phase: task.Running, Hold: task.Hold{Kind: task.HoldNone}, Lease: task.Lease{ID: "lease", ClaimID: "claim", Until: now.Add(time.Minute)}, SilenceLook: now.Add(30 * time.Minute)}, true),
 		tx.PutTask(task.State{ID: "tsk2", Thread: "thr", Agent: "agt", Phase: task.Ready, Hold: task.Hold{Kind: task.HoldNone}, LookTime: now.Add(2 * time.Minute)}, true),
 		tx.PutTask(task.State{ID: "tsk3", Thread: "thr", Agent: "agt", Phase: task.Waiting, Wait: task.Wait{Until: now.Add(time.Minute)}}, true),
-		tx.PutThread(thread.State{ID: "thr", NotableHead: 1}, true),
+		tx.PutThread(thread.State{ID: "thr", NotableHead: 1, UpdateTime: now}, true),
 		tx.PutItem(thread.Item{ID: "itm", Thread: "thr", Position: 258}),
 		tx.PutItemOf("tsk", "name", "itm"),
 		tx.PutDecision(decision.State{ID: "dec", Task: "tsk", Thread: "thr", Status: decision.Pending, ExpireTime: now.Add(time.Hour)}),

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/beckon-dev/beckon/sync/changelog"
@@ -60,6 +61,21 @@ type DecisionHeader struct {
 	// SnoozeUntil is zero where it was not put aside.
 	SnoozeUntil time.Time
 	Winner      *Winner
+}
+
+// Open reports whether the question still waits for the person.
+func (h DecisionHeader) Open() bool { return h.Status == decision.Pending }
+
+// compare puts what ends first at the front, what has no end behind it, and of
+// two that are alike the older one first.
+func (h DecisionHeader) compare(other DecisionHeader) int {
+	if a, b := h.ExpireTime.IsZero(), other.ExpireTime.IsZero(); a != b {
+		if a {
+			return 1
+		}
+		return -1
+	}
+	return cmp.Or(h.ExpireTime.Compare(other.ExpireTime), h.CreateTime.Compare(other.CreateTime), cmp.Compare(h.ID, other.ID))
 }
 
 // Winner is whose answer counts.

@@ -54,6 +54,7 @@ const (
 	tabIndex     Table = "index"     // account, scope, seq → kind, id
 	tabGone      Table = "gone"      // account, time, scope, kind, id → version of the tombstone
 	tabThreadOf  Table = "threadof"  // account, decision → thread
+	tabMoved     Table = "moved"     // account, time of the last move that clients saw, thread
 	tabTasksOf   Table = "tasksof"   // account, thread, task
 	tabAsked     Table = "asked"     // account, task, decision
 	tabOpen      Table = "open"      // account, task, decision: open, or with armed grants

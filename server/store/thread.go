@@ -18,6 +18,9 @@ func (t *Tx) PutThread(s thread.State, show bool) error {
 	if show {
 		s.HeaderTime = t.now
 	}
+	if err := t.setMoved(&s, show); err != nil {
+		return err
+	}
 	if err := putRow(t.w, tabThread, accountKey(t.account, s.ID), s); err != nil {
 		return err
 	}

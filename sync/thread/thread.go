@@ -114,6 +114,9 @@ type State struct {
 	// HeaderTime is when clients last saw the head move; non-notable items
 	// move it at most every HeaderEvery.
 	HeaderTime time.Time
+	// MoveTime is the UpdateTime that clients last saw: lists are in its order.
+	// The store keeps it.
+	MoveTime time.Time
 }
 
 // HeaderEvery bounds how often chatter rewrites a header that every client

@@ -49,7 +49,9 @@ type Thread struct {
 	// When something last happened in it.
 	UpdateTime int64 `protobuf:"varint,12,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
 	// When lists last saw its head move.
-	HeaderTime    int64 `protobuf:"varint,13,opt,name=header_time,json=headerTime,proto3" json:"header_time,omitempty"`
+	HeaderTime int64 `protobuf:"varint,13,opt,name=header_time,json=headerTime,proto3" json:"header_time,omitempty"`
+	// Its place in the order of the threads that moved last.
+	MoveTime      int64 `protobuf:"varint,15,opt,name=move_time,json=moveTime,proto3" json:"move_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -171,6 +173,13 @@ func (x *Thread) GetUpdateTime() int64 {
 func (x *Thread) GetHeaderTime() int64 {
 	if x != nil {
 		return x.HeaderTime
+	}
+	return 0
+}
+
+func (x *Thread) GetMoveTime() int64 {
+	if x != nil {
+		return x.MoveTime
 	}
 	return 0
 }
@@ -544,7 +553,7 @@ var File_beckon_storage_v1_thread_proto protoreflect.FileDescriptor
 
 const file_beckon_storage_v1_thread_proto_rawDesc = "" +
 	"\n" +
-	"\x1ebeckon/storage/v1/thread.proto\x12\x11beckon.storage.v1\"\x98\x03\n" +
+	"\x1ebeckon/storage/v1/thread.proto\x12\x11beckon.storage.v1\"\xb5\x03\n" +
 	"\x06Thread\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x14\n" +
@@ -563,7 +572,8 @@ const file_beckon_storage_v1_thread_proto_rawDesc = "" +
 	"\vupdate_time\x18\f \x01(\x03R\n" +
 	"updateTime\x12\x1f\n" +
 	"\vheader_time\x18\r \x01(\x03R\n" +
-	"headerTime\"F\n" +
+	"headerTime\x12\x1b\n" +
+	"\tmove_time\x18\x0f \x01(\x03R\bmoveTime\"F\n" +
 	"\bReadMark\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
