@@ -12,6 +12,7 @@ import (
 	"github.com/beckon-dev/beckon/sync/off"
 	"github.com/beckon-dev/beckon/sync/proof"
 	"github.com/beckon-dev/beckon/sync/task"
+	"github.com/beckon-dev/beckon/sync/thread"
 )
 
 // RequestDecision asks a person.
@@ -267,8 +268,7 @@ func (a *App) showCard(tx *store.Tx, d decision.State) error {
 	if err != nil {
 		return err
 	}
-	th.UpdateTime = tx.Now()
-	if err := tx.PutThread(th, true); err != nil {
+	if err := tx.PutThread(thread.Asked(th, tx.Now()), true); err != nil {
 		return err
 	}
 	return a.callPerson(tx, d)

@@ -101,9 +101,11 @@ func Table() map[string]Row {
 		v + "TaskService/StopTask":       {Kinds: people},
 		v + "TaskService/GetTask":        {Kinds: readers},
 
-		v + "ThreadService/GetThread":   {Kinds: readers},
-		v + "ThreadService/SendMessage": {Kinds: people},
-		v + "ThreadService/MarkRead":    {Kinds: people},
+		v + "ThreadService/GetThread":     {Kinds: readers},
+		v + "ThreadService/SendMessage":   {Kinds: people},
+		v + "ThreadService/MarkRead":      {Kinds: people},
+		v + "ThreadService/ArchiveThread": {Kinds: people},
+		v + "ThreadService/ListThreads":   {Kinds: people},
 
 		v + "TimerService/SetTimer":    {Kinds: workers},
 		v + "TimerService/CancelTimer": {Kinds: workers},

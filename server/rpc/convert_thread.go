@@ -10,10 +10,7 @@ import (
 )
 
 func threadOut(s thread.State) *v1.Thread {
-	return threadHeaderOut(store.ThreadHeader{
-		ID: s.ID, Title: s.Title, Agent: s.Agent, Head: s.Head, NotableHead: s.NotableHead, Read: s.Read,
-		Preview: s.Preview, LastTask: s.LastTask, CreateTime: s.CreateTime, UpdateTime: s.UpdateTime,
-	})
+	return threadHeaderOut(store.HeaderOf(s))
 }
 
 func threadHeaderOut(h store.ThreadHeader) *v1.Thread {
@@ -21,7 +18,7 @@ func threadHeaderOut(h store.ThreadHeader) *v1.Thread {
 	return &v1.Thread{
 		Id: h.ID, Title: h.Title, AgentId: h.Agent, HeadPosition: h.Head, NotableHead: h.NotableHead,
 		ReadMark: readMarkOut(h.Read), Unread: unread, Preview: h.Preview, LastTaskId: h.LastTask,
-		CreateTime: timeOut(h.CreateTime), UpdateTime: timeOut(h.UpdateTime),
+		CreateTime: timeOut(h.CreateTime), UpdateTime: timeOut(h.UpdateTime), Archived: h.Archived,
 	}
 }
 

@@ -227,6 +227,12 @@ func readRequests(v string) map[string]request {
 		v + "ThreadService/MarkRead": named(func(_ *world, _ device, s side) proto.Message {
 			return &v1.MarkReadRequest{ThreadId: s.agent.thread, ReadMark: &v1.ReadMark{NotablePosition: 1}}
 		}),
+		v + "ThreadService/ArchiveThread": named(func(_ *world, _ device, s side) proto.Message {
+			return &v1.ArchiveThreadRequest{ThreadId: s.agent.thread, Archived: true}
+		}),
+		v + "ThreadService/ListThreads": named(func(*world, device, side) proto.Message {
+			return &v1.ListThreadsRequest{}
+		}),
 		v + "DeliveryService/ListDeliveries": named(func(_ *world, _ device, s side) proto.Message {
 			return &v1.ListDeliveriesRequest{SubjectId: s.agent.asked.ID}
 		}),

@@ -6,6 +6,7 @@ import (
 	v1 "github.com/beckon-dev/beckon/proto/gen/beckon/v1"
 	"github.com/beckon-dev/beckon/proto/gen/beckon/v1/beckonv1connect"
 	"github.com/beckon-dev/beckon/server/app"
+	"github.com/beckon-dev/beckon/server/store"
 )
 
 type threadService struct{ app *app.App }
@@ -36,4 +37,34 @@ func (s threadService) MarkRead(ctx context.Context, r *v1.MarkReadRequest) (*v1
 		return nil, err
 	}
 	return &v1.MarkReadResponse{ReadMark: readMarkOut(result.Mark), AsOf: result.AsOf}, nil
+}
+
+func (s threadService) ArchiveThread(ctx context.Context, r *v1.ArchiveThreadRequest) (*v1.ArchiveThreadResponse, error) {
+	result, err := s.app.ArchiveThread(ctx, principalOf(ctx), r.GetThreadId(), r.GetArchived())
+	if err != nil {
+		return nil, err
+	}
+	return &v1.ArchiveThreadResponse{Thread: threadOut(result.Thread), AsOf: result.AsOf}, nil
+}
+
+func (s threadService) ListThreads(ctx context.Context, r *v1.ListThreadsRequest) (*v1.ListThreadsResponse, error) {
+	filter, err := enumIn("archive", r.GetArchive(), app.OnlyArchived)
+	if err != nil {
+		return nil, err
+	}
+	result, err := s.app.ListThreads(ctx, principalOf(ctx), app.ListThreads{
+		Query: r.GetQuery(), Archive: filter, Size: int(r.GetPageSize()), Page: r.GetPageToken(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &v1.ListThreadsResponse{Matches: mapAll(result.Matches, matchOut), NextPageToken: result.Next}, nil
+}
+
+func matchOut(m app.ThreadMatch) *v1.ThreadMatch {
+	out := &v1.ThreadMatch{Thread: threadOut(m.Thread), Position: m.Position, Snippet: m.Snippet}
+	if m.Task.ID != "" {
+		out.Task = taskHeaderOut(store.TaskHeaderOf(m.Task))
+	}
+	return out
 }

@@ -62,7 +62,7 @@ func packThreadHeader(h ThreadHeader) *storagev1.ThreadHeader {
 	return &storagev1.ThreadHeader{
 		Id: h.ID, Title: h.Title, Agent: h.Agent, Head: h.Head, NotableHead: h.NotableHead,
 		Read: packReadMark(h.Read), Preview: h.Preview, LastTask: h.LastTask,
-		CreateTime: micros(h.CreateTime), UpdateTime: micros(h.UpdateTime),
+		CreateTime: micros(h.CreateTime), UpdateTime: micros(h.UpdateTime), Archived: h.Archived,
 	}
 }
 
@@ -71,6 +71,7 @@ func unpackThreadHeader(m *storagev1.ThreadHeader, _ *reading) ThreadHeader {
 		ID: m.GetId(), Title: m.GetTitle(), Agent: m.GetAgent(), Head: m.GetHead(), NotableHead: m.GetNotableHead(),
 		Read: unpackReadMark(m.GetRead()), Preview: m.GetPreview(), LastTask: m.GetLastTask(),
 		CreateTime: moment(m.GetCreateTime()), UpdateTime: moment(m.GetUpdateTime()),
+		Archived: m.GetArchived(),
 	}
 }
 

@@ -26,7 +26,7 @@ func packThread(s thread.State) *storagev1.Thread {
 			return &storagev1.LiveTask{Task: l.Task, Agent: l.Agent, NoMessages: l.NoMessages}
 		}),
 		CreateTime: micros(s.CreateTime), UpdateTime: micros(s.UpdateTime), HeaderTime: micros(s.HeaderTime),
-		MoveTime: micros(s.MoveTime),
+		MoveTime: micros(s.MoveTime), Archived: s.Archived,
 	}
 }
 
@@ -39,7 +39,7 @@ func unpackThread(m *storagev1.Thread, _ *reading) thread.State {
 			return thread.Live{Task: m.GetTask(), Agent: m.GetAgent(), NoMessages: m.GetNoMessages()}
 		}),
 		CreateTime: moment(m.GetCreateTime()), UpdateTime: moment(m.GetUpdateTime()), HeaderTime: moment(m.GetHeaderTime()),
-		MoveTime: moment(m.GetMoveTime()),
+		MoveTime: moment(m.GetMoveTime()), Archived: m.GetArchived(),
 	}
 }
 

@@ -47,6 +47,16 @@ type ThreadHeader struct {
 	Read                   thread.ReadMark
 	Preview, LastTask      string
 	CreateTime, UpdateTime time.Time
+	Archived               bool
+}
+
+// HeaderOf is what lists show of a thread.
+func HeaderOf(s thread.State) ThreadHeader {
+	return ThreadHeader{
+		ID: s.ID, Title: s.Title, Agent: s.Agent, Head: s.Head, NotableHead: s.NotableHead, Read: s.Read,
+		Preview: s.Preview, LastTask: s.LastTask, CreateTime: s.CreateTime, UpdateTime: s.UpdateTime,
+		Archived: s.Archived,
+	}
 }
 
 // DecisionHeader is what lists show of a question.

@@ -87,7 +87,7 @@ func (t *Tx) PutTask(s task.State, show bool) error {
 	if !show {
 		return nil
 	}
-	return publishAs(t, changelog.AccountScope, entTaskHeader, s.ID, taskHeader(s))
+	return publishAs(t, changelog.AccountScope, entTaskHeader, s.ID, TaskHeaderOf(s))
 }
 
 func live(s task.State, found bool) int {
@@ -130,7 +130,8 @@ func (s *Store) ClaimedAs(ctx context.Context, agent, claim string) (account, id
 	return account, id, found, err
 }
 
-func taskHeader(s task.State) TaskHeader {
+// TaskHeaderOf is what lists show of a task.
+func TaskHeaderOf(s task.State) TaskHeader {
 	h := TaskHeader{
 		ID: s.ID, Thread: s.Thread, Agent: s.Agent, Title: s.Title,
 		Phase: s.Phase, Hold: s.Hold.Kind, Progress: s.Progress,

@@ -30,10 +30,7 @@ func (t *Tx) PutThread(s thread.State, show bool) error {
 	if !show {
 		return nil
 	}
-	return publishAs(t, changelog.AccountScope, entThreadHeader, s.ID, ThreadHeader{
-		ID: s.ID, Title: s.Title, Agent: s.Agent, Head: s.Head, NotableHead: s.NotableHead, Read: s.Read,
-		Preview: s.Preview, LastTask: s.LastTask, CreateTime: s.CreateTime, UpdateTime: s.UpdateTime,
-	})
+	return publishAs(t, changelog.AccountScope, entThreadHeader, s.ID, HeaderOf(s))
 }
 
 // PutItem writes an item of a thread's timeline.

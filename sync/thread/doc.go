@@ -8,4 +8,8 @@
 //	none, not usable    | grows  | ErrNoAgent                | merges   | becomes live| -
 //	reads messages      | grows  | goes to that task         | merges   | newest live | the one before, or none
 //	reads no messages   | grows  | ErrNoAgent                | merges   | newest live | the one before, or none
+//
+// Beside that it may be archived, which changes what lists show and nothing
+// else: a notable item, a message of the person, a question or a new task brings
+// it back.
 package thread

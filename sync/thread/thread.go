@@ -114,6 +114,8 @@ type State struct {
 	// HeaderTime is when clients last saw the head move; non-notable items
 	// move it at most every HeaderEvery.
 	HeaderTime time.Time
+	// Archived threads are out of the way until something happens in them.
+	Archived bool
 	// MoveTime is the UpdateTime that clients last saw: lists are in its order.
 	// The store keeps it.
 	MoveTime time.Time
@@ -136,6 +138,7 @@ func (s State) Unread() uint64 { return s.NotableHead - min(s.Read.Position, s.N
 func TaskStarted(s State, l Live, now time.Time) State {
 	s.Live = append(slices.Clone(s.Live), l)
 	s.Agent, s.NoMessages, s.LastTask, s.UpdateTime = l.Agent, l.NoMessages, l.Task, now
+	s.Archived = false
 	return s
 }
 
@@ -146,13 +149,30 @@ func TaskEnded(s State, task string, now time.Time) State {
 	return s
 }
 
-// Append gives an item its place. What a person writes is read by that person
+// Archive puts a thread out of the way, or fetches it back. What is open in it
+// stays open and goes on calling: only lists leave it out.
+func Archive(s State, away bool) State {
+	s.Archived = away
+	return s
+}
+
+// Asked says that a question of the thread calls for the person.
+func Asked(s State, now time.Time) State {
+	s.UpdateTime, s.Archived = now, false
+	return s
+}
+
+// Append gives an item its place. What is worth the person's attention, or is
+// the person's own, brings an archived thread back. What a person writes is read by that person
 // already, so it never counts as unread.
 func Append(s State, it Item, now time.Time) (State, Item) {
 	s.Head++
 	it.Thread, it.Position, it.CreateTime = s.ID, s.Head, now
 	if it.Role == RolePerson || it.Kind == Output {
 		it.Notable = false
+	}
+	if it.Notable || it.Role == RolePerson {
+		s.Archived = false
 	}
 	if it.Notable {
 		s.NotableHead++

@@ -217,3 +217,34 @@ func TestShowHead(t *testing.T) {
 		t.Error("a head that was never shown is not")
 	}
 }
+
+// What is worth the person's attention, or the person's own, brings an archived
+// thread back; chatter, reading and the end of work do not.
+func TestArchive_WhatBringsItBack(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(100, 0)
+	appended := func(it thread.Item) func(thread.State) thread.State {
+		return func(s thread.State) thread.State {
+			s, _ = thread.Append(s, it, now)
+			return s
+		}
+	}
+	for name, c := range map[string]struct {
+		do   func(thread.State) thread.State
+		away bool
+	}{
+		"a notable item":     {appended(thread.Item{Role: thread.RoleAgent, Kind: thread.Message, Notable: true}), false},
+		"the person's words": {appended(thread.Item{Role: thread.RolePerson, Kind: thread.Message}), false},
+		"chatter":            {appended(thread.Item{Role: thread.RoleAgent, Kind: thread.Message}), true},
+		"notable output":     {appended(thread.Item{Role: thread.RoleTool, Kind: thread.Output, Notable: true}), true},
+		"a question":         {func(s thread.State) thread.State { return thread.Asked(s, now) }, false},
+		"a new task":         {func(s thread.State) thread.State { return thread.TaskStarted(s, thread.Live{Task: "t"}, now) }, false},
+		"the end of a task":  {func(s thread.State) thread.State { return thread.TaskEnded(s, "t", now) }, true},
+		"reading":            {func(s thread.State) thread.State { return thread.MarkRead(s, thread.ReadMark{Generation: 1}) }, true},
+		"fetching it back":   {func(s thread.State) thread.State { return thread.Archive(s, false) }, false},
+	} {
+		if got := c.do(thread.Archive(thread.State{NotableHead: 3}, true)); got.Archived != c.away {
+			t.Errorf("%s: archived %v", name, got.Archived)
+		}
+	}
+}

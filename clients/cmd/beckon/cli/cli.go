@@ -45,6 +45,7 @@ type commandLine struct {
 	Snooze     snoozeCommand     `cmd:"" group:"For people" help:"Put a decision aside for a while; nobody has answered it then."`
 	DenyAll    denyAllCommand    `cmd:"" group:"For people" help:"Refuse everything that is open, of the account, an agent or a task."`
 	Task       taskCommand       `cmd:"" group:"For people" help:"Tasks: list, show, pause, resume, stop."`
+	Thread     threadCommand     `cmd:"" group:"For people" help:"Threads: list or search all of them, archive one."`
 	Stop       stopCommand       `cmd:"" group:"For people" help:"Stop a task."`
 	Agents     agentsCommand     `cmd:"" group:"For people" help:"List the agents that may work for you."`
 	Devices    devicesCommand    `cmd:"" group:"For people" help:"List your devices, or ring or revoke one."`

@@ -9,7 +9,7 @@ import (
 )
 
 type inboxCommand struct {
-	All bool `help:"Also decisions that were closed."`
+	All bool `help:"Also decisions that were closed, and archived threads."`
 }
 
 type inboxView struct {
@@ -51,6 +51,9 @@ func (c inboxCommand) Run(s *session) error {
 		v.Tasks = append(v.Tasks, taskHeaderViewOf(t))
 	}
 	for _, t := range inbox.Threads() {
+		if t.GetArchived() && !c.All {
+			continue
+		}
 		v.Threads = append(v.Threads, threadViewOf(t))
 	}
 	if s.line.JSON {

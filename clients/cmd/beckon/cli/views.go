@@ -265,6 +265,7 @@ type threadView struct {
 	Title      string     `json:"title"`
 	AgentID    string     `json:"agent_id"`
 	Unread     uint64     `json:"unread"`
+	Archived   bool       `json:"archived,omitempty"`
 	Preview    string     `json:"preview,omitempty"`
 	LastTaskID string     `json:"last_task_id,omitempty"`
 	UpdateTime time.Time  `json:"update_time,omitzero"`
@@ -276,7 +277,7 @@ type threadView struct {
 func threadViewOf(t *v1.Thread) threadView {
 	return threadView{
 		ID: t.GetId(), Title: t.GetTitle(), AgentID: t.GetAgentId(), Unread: t.GetUnread(), Preview: t.GetPreview(),
-		LastTaskID: t.GetLastTaskId(), UpdateTime: at(t.GetUpdateTime()),
+		LastTaskID: t.GetLastTaskId(), UpdateTime: at(t.GetUpdateTime()), Archived: t.GetArchived(),
 	}
 }
 

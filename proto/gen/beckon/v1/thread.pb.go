@@ -860,8 +860,9 @@ func (x *MuteThreadResponse) GetAsOf() []byte {
 // keep.
 type ListThreadsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Words to look for in titles and in what was said, in any case; all of them
-	// must be found in one thread. Empty for all threads. At most 200 characters.
+	// Words to look for, in any case: a thread is found when all of them are in its
+	// title or in one of its items. What commands printed is not looked at. Empty
+	// for all threads. At most 200 characters.
 	Query string `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
 	// Which threads, as to the archive.
 	Archive ArchiveFilter `protobuf:"varint,2,opt,name=archive,proto3,enum=beckon.v1.ArchiveFilter" json:"archive,omitempty"`
@@ -1140,11 +1141,13 @@ const file_beckon_v1_thread_proto_rawDesc = "" +
 	"\rArchiveFilter\x12\x1e\n" +
 	"\x1aARCHIVE_FILTER_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15ARCHIVE_FILTER_ACTIVE\x10\x01\x12\x1b\n" +
-	"\x17ARCHIVE_FILTER_ARCHIVED\x10\x022\xea\x01\n" +
+	"\x17ARCHIVE_FILTER_ARCHIVED\x10\x022\x8c\x03\n" +
 	"\rThreadService\x12F\n" +
 	"\tGetThread\x12\x1b.beckon.v1.GetThreadRequest\x1a\x1c.beckon.v1.GetThreadResponse\x12L\n" +
 	"\vSendMessage\x12\x1d.beckon.v1.SendMessageRequest\x1a\x1e.beckon.v1.SendMessageResponse\x12C\n" +
-	"\bMarkRead\x12\x1a.beckon.v1.MarkReadRequest\x1a\x1b.beckon.v1.MarkReadResponseB;Z9github.com/beckon-dev/beckon/proto/gen/beckon/v1;beckonv1b\x06proto3"
+	"\bMarkRead\x12\x1a.beckon.v1.MarkReadRequest\x1a\x1b.beckon.v1.MarkReadResponse\x12R\n" +
+	"\rArchiveThread\x12\x1f.beckon.v1.ArchiveThreadRequest\x1a .beckon.v1.ArchiveThreadResponse\x12L\n" +
+	"\vListThreads\x12\x1d.beckon.v1.ListThreadsRequest\x1a\x1e.beckon.v1.ListThreadsResponseB;Z9github.com/beckon-dev/beckon/proto/gen/beckon/v1;beckonv1b\x06proto3"
 
 var (
 	file_beckon_v1_thread_proto_rawDescOnce sync.Once
@@ -1204,11 +1207,15 @@ var file_beckon_v1_thread_proto_depIdxs = []int32{
 	3,  // 17: beckon.v1.ThreadService.GetThread:input_type -> beckon.v1.GetThreadRequest
 	5,  // 18: beckon.v1.ThreadService.SendMessage:input_type -> beckon.v1.SendMessageRequest
 	7,  // 19: beckon.v1.ThreadService.MarkRead:input_type -> beckon.v1.MarkReadRequest
-	4,  // 20: beckon.v1.ThreadService.GetThread:output_type -> beckon.v1.GetThreadResponse
-	6,  // 21: beckon.v1.ThreadService.SendMessage:output_type -> beckon.v1.SendMessageResponse
-	8,  // 22: beckon.v1.ThreadService.MarkRead:output_type -> beckon.v1.MarkReadResponse
-	20, // [20:23] is the sub-list for method output_type
-	17, // [17:20] is the sub-list for method input_type
+	9,  // 20: beckon.v1.ThreadService.ArchiveThread:input_type -> beckon.v1.ArchiveThreadRequest
+	13, // 21: beckon.v1.ThreadService.ListThreads:input_type -> beckon.v1.ListThreadsRequest
+	4,  // 22: beckon.v1.ThreadService.GetThread:output_type -> beckon.v1.GetThreadResponse
+	6,  // 23: beckon.v1.ThreadService.SendMessage:output_type -> beckon.v1.SendMessageResponse
+	8,  // 24: beckon.v1.ThreadService.MarkRead:output_type -> beckon.v1.MarkReadResponse
+	10, // 25: beckon.v1.ThreadService.ArchiveThread:output_type -> beckon.v1.ArchiveThreadResponse
+	14, // 26: beckon.v1.ThreadService.ListThreads:output_type -> beckon.v1.ListThreadsResponse
+	22, // [22:27] is the sub-list for method output_type
+	17, // [17:22] is the sub-list for method input_type
 	17, // [17:17] is the sub-list for extension type_name
 	17, // [17:17] is the sub-list for extension extendee
 	0,  // [0:17] is the sub-list for field type_name

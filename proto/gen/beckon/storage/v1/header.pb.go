@@ -215,7 +215,9 @@ type ThreadHeader struct {
 	// When it was created.
 	CreateTime int64 `protobuf:"varint,9,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// When something last happened in it.
-	UpdateTime    int64 `protobuf:"varint,10,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
+	UpdateTime int64 `protobuf:"varint,10,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
+	// Out of the way until something happens.
+	Archived      bool `protobuf:"varint,11,opt,name=archived,proto3" json:"archived,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -318,6 +320,13 @@ func (x *ThreadHeader) GetUpdateTime() int64 {
 		return x.UpdateTime
 	}
 	return 0
+}
+
+func (x *ThreadHeader) GetArchived() bool {
+	if x != nil {
+		return x.Archived
+	}
+	return false
 }
 
 // DecisionHeader is what lists show of a question.
@@ -627,7 +636,7 @@ const file_beckon_storage_v1_header_proto_rawDesc = "" +
 	"\rwaiting_since\x18\r \x01(\x03R\fwaitingSince\x12\x1f\n" +
 	"\vwaiting_for\x18\x0e \x01(\tR\n" +
 	"waitingFor\x12!\n" +
-	"\fend_position\x18\x0f \x01(\x04R\vendPosition\"\xab\x02\n" +
+	"\fend_position\x18\x0f \x01(\x04R\vendPosition\"\xc7\x02\n" +
 	"\fThreadHeader\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x14\n" +
@@ -641,7 +650,8 @@ const file_beckon_storage_v1_header_proto_rawDesc = "" +
 	"createTime\x12\x1f\n" +
 	"\vupdate_time\x18\n" +
 	" \x01(\x03R\n" +
-	"updateTime\"\xee\x02\n" +
+	"updateTime\x12\x1a\n" +
+	"\barchived\x18\v \x01(\bR\barchived\"\xee\x02\n" +
 	"\x0eDecisionHeader\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x16\n" +

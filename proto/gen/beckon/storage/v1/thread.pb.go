@@ -51,7 +51,9 @@ type Thread struct {
 	// When lists last saw its head move.
 	HeaderTime int64 `protobuf:"varint,13,opt,name=header_time,json=headerTime,proto3" json:"header_time,omitempty"`
 	// Its place in the order of the threads that moved last.
-	MoveTime      int64 `protobuf:"varint,15,opt,name=move_time,json=moveTime,proto3" json:"move_time,omitempty"`
+	MoveTime int64 `protobuf:"varint,15,opt,name=move_time,json=moveTime,proto3" json:"move_time,omitempty"`
+	// Out of the way until something happens.
+	Archived      bool `protobuf:"varint,16,opt,name=archived,proto3" json:"archived,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -182,6 +184,13 @@ func (x *Thread) GetMoveTime() int64 {
 		return x.MoveTime
 	}
 	return 0
+}
+
+func (x *Thread) GetArchived() bool {
+	if x != nil {
+		return x.Archived
+	}
+	return false
 }
 
 // ReadMark is how far a person has read.
@@ -553,7 +562,7 @@ var File_beckon_storage_v1_thread_proto protoreflect.FileDescriptor
 
 const file_beckon_storage_v1_thread_proto_rawDesc = "" +
 	"\n" +
-	"\x1ebeckon/storage/v1/thread.proto\x12\x11beckon.storage.v1\"\xb5\x03\n" +
+	"\x1ebeckon/storage/v1/thread.proto\x12\x11beckon.storage.v1\"\xd1\x03\n" +
 	"\x06Thread\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x14\n" +
@@ -573,7 +582,8 @@ const file_beckon_storage_v1_thread_proto_rawDesc = "" +
 	"updateTime\x12\x1f\n" +
 	"\vheader_time\x18\r \x01(\x03R\n" +
 	"headerTime\x12\x1b\n" +
-	"\tmove_time\x18\x0f \x01(\x03R\bmoveTime\"F\n" +
+	"\tmove_time\x18\x0f \x01(\x03R\bmoveTime\x12\x1a\n" +
+	"\barchived\x18\x10 \x01(\bR\barchived\"F\n" +
 	"\bReadMark\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +

@@ -30,6 +30,11 @@ const (
 	ThreadServiceSendMessageProcedure = "/beckon.v1.ThreadService/SendMessage"
 	// ThreadServiceMarkReadProcedure is the procedure name of the ThreadService's MarkRead RPC.
 	ThreadServiceMarkReadProcedure = "/beckon.v1.ThreadService/MarkRead"
+	// ThreadServiceArchiveThreadProcedure is the procedure name of the ThreadService's ArchiveThread
+	// RPC.
+	ThreadServiceArchiveThreadProcedure = "/beckon.v1.ThreadService/ArchiveThread"
+	// ThreadServiceListThreadsProcedure is the procedure name of the ThreadService's ListThreads RPC.
+	ThreadServiceListThreadsProcedure = "/beckon.v1.ThreadService/ListThreads"
 )
 
 var (
@@ -54,6 +59,20 @@ var (
 			Procedure:  ThreadServiceMarkReadProcedure,
 		}
 	})
+	threadServiceArchiveThreadSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_beckon_v1_thread_proto.Services().ByName("ThreadService").Methods().ByName("ArchiveThread"),
+			Procedure:  ThreadServiceArchiveThreadProcedure,
+		}
+	})
+	threadServiceListThreadsSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_beckon_v1_thread_proto.Services().ByName("ThreadService").Methods().ByName("ListThreads"),
+			Procedure:  ThreadServiceListThreadsProcedure,
+		}
+	})
 )
 
 // ThreadServiceClient is a client for the beckon.v1.ThreadService service.
@@ -68,6 +87,12 @@ type ThreadServiceClient interface {
 	// MarkRead moves the account's read mark of a thread; marks merge by the
 	// larger (generation, position), in any order. By a person.
 	MarkRead(context.Context, *v1.MarkReadRequest) (*v1.MarkReadResponse, error)
+	// ArchiveThread puts a thread out of the way, or fetches it back. What is open
+	// in it stays open and goes on calling. By a person.
+	ArchiveThread(context.Context, *v1.ArchiveThreadRequest) (*v1.ArchiveThreadResponse, error)
+	// ListThreads looks through all threads of the account, those that moved last
+	// first, by words if there are any. By a person.
+	ListThreads(context.Context, *v1.ListThreadsRequest) (*v1.ListThreadsResponse, error)
 }
 
 // NewThreadServiceClient constructs a client for the beckon.v1.ThreadService service. Multiple
@@ -88,6 +113,12 @@ type ThreadServiceHandler interface {
 	// MarkRead moves the account's read mark of a thread; marks merge by the
 	// larger (generation, position), in any order. By a person.
 	MarkRead(context.Context, *v1.MarkReadRequest) (*v1.MarkReadResponse, error)
+	// ArchiveThread puts a thread out of the way, or fetches it back. What is open
+	// in it stays open and goes on calling. By a person.
+	ArchiveThread(context.Context, *v1.ArchiveThreadRequest) (*v1.ArchiveThreadResponse, error)
+	// ListThreads looks through all threads of the account, those that moved last
+	// first, by words if there are any. By a person.
+	ListThreads(context.Context, *v1.ListThreadsRequest) (*v1.ListThreadsResponse, error)
 }
 
 // RegisterThreadServiceHandler registers svc as the beckon.v1.ThreadService implementation on
@@ -98,6 +129,8 @@ func RegisterThreadServiceHandler(server *connect.Server, svc ThreadServiceHandl
 		connect.Method{Spec: threadServiceGetThreadSpec(), Handler: adapter.getThread},
 		connect.Method{Spec: threadServiceSendMessageSpec(), Handler: adapter.sendMessage},
 		connect.Method{Spec: threadServiceMarkReadSpec(), Handler: adapter.markRead},
+		connect.Method{Spec: threadServiceArchiveThreadSpec(), Handler: adapter.archiveThread},
+		connect.Method{Spec: threadServiceListThreadsSpec(), Handler: adapter.listThreads},
 	)
 }
 
@@ -114,6 +147,14 @@ func (UnimplementedThreadServiceHandler) SendMessage(context.Context, *v1.SendMe
 
 func (UnimplementedThreadServiceHandler) MarkRead(context.Context, *v1.MarkReadRequest) (*v1.MarkReadResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, "beckon.v1.ThreadService.MarkRead is not implemented")
+}
+
+func (UnimplementedThreadServiceHandler) ArchiveThread(context.Context, *v1.ArchiveThreadRequest) (*v1.ArchiveThreadResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "beckon.v1.ThreadService.ArchiveThread is not implemented")
+}
+
+func (UnimplementedThreadServiceHandler) ListThreads(context.Context, *v1.ListThreadsRequest) (*v1.ListThreadsResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "beckon.v1.ThreadService.ListThreads is not implemented")
 }
 
 type threadServiceClient struct {
@@ -139,6 +180,22 @@ func (c *threadServiceClient) SendMessage(ctx context.Context, req *v1.SendMessa
 func (c *threadServiceClient) MarkRead(ctx context.Context, req *v1.MarkReadRequest) (*v1.MarkReadResponse, error) {
 	var res v1.MarkReadResponse
 	if err := c.client.CallUnary(ctx, threadServiceMarkReadSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *threadServiceClient) ArchiveThread(ctx context.Context, req *v1.ArchiveThreadRequest) (*v1.ArchiveThreadResponse, error) {
+	var res v1.ArchiveThreadResponse
+	if err := c.client.CallUnary(ctx, threadServiceArchiveThreadSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *threadServiceClient) ListThreads(ctx context.Context, req *v1.ListThreadsRequest) (*v1.ListThreadsResponse, error) {
+	var res v1.ListThreadsResponse
+	if err := c.client.CallUnary(ctx, threadServiceListThreadsSpec(), req, &res); err != nil {
 		return nil, err
 	}
 	return &res, nil
@@ -176,6 +233,30 @@ func (h threadServiceHandler) markRead(ctx context.Context, _ connect.Spec, stre
 		return err
 	}
 	res, err := h.svc.MarkRead(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h threadServiceHandler) archiveThread(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.ArchiveThreadRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.ArchiveThread(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h threadServiceHandler) listThreads(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.ListThreadsRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.ListThreads(ctx, &req)
 	if err != nil {
 		return err
 	}
