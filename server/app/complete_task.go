@@ -17,8 +17,9 @@ type CompleteTask struct {
 }
 
 // CompleteTask freezes the result and ends the task, or, where a person has to
-// accept it first, offers it. A repeat under the same
-// lease with the same result is answered alike. Errors: task.ErrLeaseLost,
+// accept it first, offers it and sleeps, unless a signal that would wake it is
+// not acknowledged. A repeat under the same lease with the same result is
+// answered alike. Errors: task.ErrLeaseLost,
 // ErrUnknownArtifact, store.ErrNotFound.
 func (a *App) CompleteTask(ctx context.Context, p policy.Principal, c CompleteTask) (task.State, error) {
 	var ended task.State
@@ -37,8 +38,15 @@ func (a *App) CompleteTask(ctx context.Context, p policy.Principal, c CompleteTa
 		if err != nil {
 			return err
 		}
+		complete := task.Complete{Lease: lease, Result: c.Result, Review: review}
+		if review != "" {
+			// What its agent has not heard may change the result.
+			if complete.Unacked, err = a.unacked(tx.Read, s.ID, task.Wait{Mode: task.Any, Decisions: []string{review}}); err != nil {
+				return err
+			}
+		}
 		version := s.OfferVersion
-		if ended, err = a.stepTask(tx, s, task.Complete{Lease: lease, Result: c.Result, Review: review}); err != nil {
+		if ended, err = a.stepTask(tx, s, complete); err != nil {
 			return err
 		}
 		if ended.OfferVersion == version {

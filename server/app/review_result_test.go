@@ -90,7 +90,9 @@ func TestReview_OfferedAnewIsStale(t *testing.T) {
 	_, err := h.app.SendMessage(t.Context(), h.phone.Principal, app.SendMessage{Key: "m", Thread: s.Thread, Text: "And the sum?"})
 	check(t, err)
 	again := h.claim("again")
-	second := h.offered(app.Held{Task: s.ID, Lease: again.Task.Lease.ID}, "The report with the sum.")
+	next := app.Held{Task: s.ID, Lease: again.Task.Lease.ID}
+	check(t, h.app.AckSignals(t.Context(), h.agent, app.AckSignals{Held: next, Signals: []uint64{again.Signals[0].ID}}))
+	second := h.offered(next, "The report with the sum.")
 	if second.ID != first.ID || second.Revision != 2 || second.AboutVersion != 2 {
 		t.Fatalf("the card is %s revision %d version %d", second.ID, second.Revision, second.AboutVersion)
 	}
@@ -167,4 +169,55 @@ func TestReview_IsNotTheAgents(t *testing.T) {
 		Held: other, Name: "n", Kind: decision.ReviewResult, Title: "Is it?", Items: []decision.Item{{ID: "a", Question: "Is it?"}},
 	})
 	sameNamed(t, "asked by the agent", err, &decision.InvalidError{Field: "kind", Reason: "NOT_ALLOWED"})
+}
+
+// Under a stop a result ends the task without being looked at, also where an
+// older one was sent back: nobody has accepted it, so it is shown and it calls.
+func TestReview_R8_StoppedIsNotAccepted(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.newAddress(h.phone, "aa")
+	s, held := h.reviewed("one")
+	first := h.offered(held, "The report.")
+	if r := h.answerWith(h.phone, first, decision.ExitSendBack, "The sum is missing."); r.Outcome != decision.Applied {
+		t.Fatalf("sending back met %v", r.Outcome)
+	}
+	again := h.claim("again")
+	h.stop("k", s.ID)
+	w := h.watch(s.Thread)
+	_, err := h.app.CompleteTask(t.Context(), h.agent, app.CompleteTask{
+		Held: app.Held{Task: s.ID, Lease: again.Task.Lease.ID}, Result: &task.Result{Summary: "The sum."},
+	})
+	check(t, err)
+	e := w.look()
+	if got := h.task(s.ID); got.Phase != task.Completed || got.EndPosition == 0 {
+		t.Errorf("the task is %v, and its end is at %d of what is worth reading", got.Phase, got.EndPosition)
+	}
+	if e.Badge.UnreadThreads != 1 || !slices.ContainsFunc(e.Outbox, func(o string) bool { return o != "" }) {
+		t.Errorf("a result that nobody has seen left behind %+v", e)
+	}
+}
+
+// What the agent has not heard when it offers its result wakes it again.
+func TestReview_R2_AMessageUnheard(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	s, held := h.reviewed("one")
+	_, err := h.app.SendMessage(t.Context(), h.phone.Principal, app.SendMessage{Key: "m", Thread: s.Thread, Text: "And the sum?"})
+	check(t, err)
+	first := h.offered(held, "The report.")
+	if got := h.task(s.ID); got.Phase != task.Ready || first.Status != decision.Pending {
+		t.Fatalf("offered with a message unheard, the task is %v and the card %v", got.Phase, first.Status)
+	}
+	again := h.claim("again")
+	if len(again.Signals) != 1 || again.Signals[0].Kind != task.Message {
+		t.Fatalf("the next worker hears %+v", again.Signals)
+	}
+	_, err = h.app.CompleteTask(t.Context(), h.agent, app.CompleteTask{
+		Held: app.Held{Task: s.ID, Lease: again.Task.Lease.ID}, Result: &task.Result{Summary: "With the sum."}, Ack: []uint64{again.Signals[0].ID},
+	})
+	check(t, err)
+	if got := h.task(s.ID); got.Phase != task.Waiting || h.decision(first.ID).Revision != 2 {
+		t.Errorf("heard and offered anew, the task is %v", got.Phase)
+	}
 }

@@ -35,7 +35,8 @@ func (a *App) stepTask(tx *store.Tx, s task.State, c task.Command) (task.State, 
 		return s, err
 	}
 	if next.Phase.Terminal() {
-		return a.endTask(tx, next, whyCanceled(events))
+		_, accepted := c.(task.Accept)
+		return a.endTask(tx, next, taskEnding{why: whyCanceled(events), accepted: accepted})
 	}
 	if task.Lifted(s, next) {
 		return a.signal(tx, next, task.Signal{Kind: task.HoldLifted})
@@ -59,10 +60,19 @@ func showThread(tx *store.Tx, id string) error {
 	return tx.PutThread(th, true)
 }
 
+// taskEnding is how the end of a task came about.
+type taskEnding struct {
+	// why is the reason of a cancel.
+	why string
+	// accepted: a person has seen the result and ended the task with it. That it
+	// was offered does not say so: under a stop the next one ends the task.
+	accepted bool
+}
+
 // endTask does what the end of a task means for everything around it: its
 // questions close, its grants are void, its thread shows how it ended, and a
-// person is called if there is a reason to. why is the reason of a cancel.
-func (a *App) endTask(tx *store.Tx, s task.State, why string) (task.State, error) {
+// person is called if there is a reason to.
+func (a *App) endTask(tx *store.Tx, s task.State, e taskEnding) (task.State, error) {
 	unsettled, err := tx.UnsettledDecisions(s.ID)
 	if err != nil {
 		return s, err
@@ -92,7 +102,7 @@ func (a *App) endTask(tx *store.Tx, s task.State, why string) (task.State, error
 		return s, err
 	}
 	th = thread.TaskEnded(th, s.ID, tx.Now())
-	it, err := a.appendItem(tx, &th, endItem(s, why))
+	it, err := a.appendItem(tx, &th, endItem(s, e))
 	if err != nil {
 		return s, err
 	}
@@ -114,8 +124,8 @@ func (a *App) endTask(tx *store.Tx, s task.State, why string) (task.State, error
 	_, err = a.plan(tx, plan.TaskEnded{
 		Subject:   subjectOf(s.Thread, s.ID),
 		Outcome:   endOutcome(s),
-		HasResult: s.Result != nil && !accepted(s),
-		Answered:  s.Answered || accepted(s),
+		HasResult: s.Result != nil && !e.accepted,
+		Answered:  s.Answered || e.accepted,
 	})
 	return s, err
 }
@@ -157,10 +167,10 @@ const actorServer = "server"
 
 // endItem is what the timeline says about the end. Results and failures are
 // worth the person's attention; what the person asked for is not.
-func endItem(s task.State, why string) thread.Item {
+func endItem(s task.State, e taskEnding) thread.Item {
 	it := thread.Item{Task: s.ID, Role: thread.RoleServer, Kind: thread.Notice}
 	switch {
-	case accepted(s):
+	case e.accepted:
 		it.Parts = []thread.Part{{Text: "Accepted."}} // by who knows what it says
 	case s.Phase == task.Completed && s.Result != nil:
 		it.Role, it.Kind, it.Notable = thread.RoleAgent, thread.Result, true
@@ -179,16 +189,13 @@ func endItem(s task.State, why string) thread.Item {
 		it.Parts = []thread.Part{{Text: "It was not done in time."}}
 	default:
 		text := "Stopped."
-		if why != "" {
-			text = "Stopped: " + why
+		if e.why != "" {
+			text = "Stopped: " + e.why
 		}
 		it.Parts = []thread.Part{{Text: text}}
 	}
 	return it
 }
-
-// accepted: a person has seen the result and ended the task with it.
-func accepted(s task.State) bool { return s.Phase == task.Completed && s.OfferVersion > 0 }
 
 func resultParts(r *task.Result) []thread.Part {
 	if r == nil {

@@ -63,6 +63,9 @@ type Complete struct {
 	// Review is the question by which a person accepts the result before it
 	// ends the task; empty where nobody has to.
 	Review string
+	// Unacked: a signal that wakes a task that waits for its review is not
+	// acknowledged, so it does not sleep on it.
+	Unacked bool
 }
 
 // Accept ends the task with the result that was offered.

@@ -210,6 +210,9 @@ func decideComplete(s State, c Complete) []Event {
 		return returned(s, OpComplete, CompletedWith{Result: c.Result})
 	}
 	offered := Offered{Result: c.Result, Version: s.OfferVersion + 1, Review: c.Review}
+	if c.Unacked {
+		return append([]Event{offered}, returned(s, OpComplete, Readied{})...)
+	}
 	asleep := returned(s, OpComplete, Slept{Wait: Wait{Mode: Any, Decisions: []string{c.Review}}})
 	return append([]Event{offered}, asleep...)
 }
