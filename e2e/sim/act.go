@@ -265,7 +265,7 @@ func (w *world) checkDrained() {
 		if err != nil {
 			return err
 		}
-		withdrawals := map[alertKey]push.Delivery{}
+		withdrawals := map[screenKey]push.Delivery{}
 		for _, row := range rows {
 			if row.Kind == push.Withdraw {
 				withdrawals[taken(row)] = row
@@ -287,16 +287,16 @@ func (w *world) checkDrained() {
 // checkTakenBack: R21, R22. What counts as accepted was sent, and what was
 // accepted and is handled elsewhere was taken back, or the withdrawal says why
 // not.
-func (w *world) checkTakenBack(alert push.Delivery, withdrawals map[alertKey]push.Delivery) {
-	key := alertKey{alert.Kind, alert.Key(), alert.Address}
+func (w *world) checkTakenBack(alert push.Delivery, withdrawals map[screenKey]push.Delivery) {
+	key := called(alert)
 	_, rang := w.vendor.rang[key]
-	back, planned := withdrawals[key]
+	back, planned := withdrawals[key.screenKey]
 	switch {
 	case alert.State == push.Accepted && !rang:
 		w.failf("R21", "%s counts as accepted and was never sent", key)
-	case alert.State == push.Accepted && w.alerts.back[key] && !planned:
+	case alert.State == push.Accepted && w.alerts.back[key.screenKey] && !planned:
 		w.failf("R22", "%s is handled and still on the screen", key)
-	case back.State == push.Accepted && !w.vendor.back[key]:
+	case back.State == push.Accepted && !w.vendor.back[key.screenKey]:
 		w.failf("R22", "%s counts as taken back and nothing was sent", key)
 	case back.Reason == notShown && alert.State == push.Accepted:
 		w.failf("R22", "%s was shown and its withdrawal says it was not", key)

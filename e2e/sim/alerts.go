@@ -18,7 +18,7 @@ type alerts struct {
 	// showing are the subjects that called and are not handled yet; back are the
 	// calls that may be taken back: their subject was handled, on another device.
 	showing map[alertSubject]bool
-	back    map[alertKey]bool
+	back    map[screenKey]bool
 }
 
 // alertSubject is what a call is about.
@@ -27,13 +27,36 @@ type alertSubject struct {
 	subject string
 }
 
-// alertKey names a call: one cause, one subject, one address.
-type alertKey struct {
+// screenKey is what one subject has on the screen of one address.
+type screenKey struct {
 	kind             push.Kind
 	subject, address string
 }
 
-func (k alertKey) String() string { return fmt.Sprintf("%s %s on %s", k.kind, k.subject, k.address) }
+func (k screenKey) String() string { return fmt.Sprintf("%s %s on %s", k.kind, k.subject, k.address) }
+
+// alertKey names a call: one cause, one version of one subject, one address.
+type alertKey struct {
+	screenKey
+	version uint32
+}
+
+func (k alertKey) String() string { return fmt.Sprintf("%s version %d", k.screenKey, k.version) }
+
+// called is the call that a row stands for.
+func called(row push.Delivery) alertKey {
+	return alertKey{screenKey{row.Kind, row.Key(), row.Address}, row.Version}
+}
+
+// wanted reports whether any version of a subject had to call.
+func (a *alerts) wanted(key screenKey) bool {
+	for want := range a.want {
+		if want.screenKey == key {
+			return true
+		}
+	}
+	return false
+}
 
 // hear takes in what has happened since, with the addresses that were alive
 // when it did.
@@ -45,7 +68,7 @@ func (a *alerts) hear(facts []fact, alive []string) {
 		}
 		for _, address := range alive {
 			if rings {
-				a.want[alertKey{kind, f.subject, address}] = true
+				a.want[alertKey{screenKey{kind, f.subject, address}, max(f.version, 1)}] = true
 			}
 		}
 	}
@@ -79,7 +102,7 @@ func (a *alerts) handle(m *model, alive []string, deviceOf func(address string) 
 		delete(a.showing, s)
 		for _, address := range alive {
 			if by == "" || deviceOf(address) != by {
-				a.back[alertKey{s.kind, s.subject, address}] = true
+				a.back[screenKey{s.kind, s.subject, address}] = true
 			}
 		}
 	}
@@ -97,12 +120,12 @@ func (m *model) closed(s alertSubject) (over bool, by string) {
 }
 
 // taken is the call that a withdrawal takes back.
-func taken(row push.Delivery) alertKey {
+func taken(row push.Delivery) screenKey {
 	kind := push.ResultReady
 	if row.Decision != "" {
 		kind = push.DecisionRequired
 	}
-	return alertKey{kind, row.Key(), row.Address}
+	return screenKey{kind, row.Key(), row.Address}
 }
 
 // handled reports whether nobody has to look at a subject any more.
@@ -113,4 +136,13 @@ func (m *model) handled(kind push.Kind, subject string, now time.Time) bool {
 	}
 	t := m.taskOf(subject)
 	return t == nil || t.endPosition <= t.thread.readPos
+}
+
+// replaced reports whether a row calls to a version that is not the newest.
+func (m *model) replaced(row push.Delivery) bool {
+	if row.Kind != push.DecisionRequired {
+		return false
+	}
+	d := m.decisionOf(row.Key())
+	return d != nil && row.Version != d.revision
 }

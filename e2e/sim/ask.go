@@ -76,10 +76,16 @@ func (w *world) withdrawDecision() {
 			s, err := w.app.WithdrawDecision(w.ctx, p, d.id, app.Obsolete)
 			return "ok " + s.Status.String(), err
 		},
-		judge: w.model.stopped(func() string {
+		judge: func() string {
+			switch {
+			case d.q.ofServer():
+				return "NOT_FOUND"
+			case w.model.killed:
+				return "KILL_SWITCH"
+			}
 			w.model.closeAs(d, decision.Withdrawn)
 			return "ok " + d.status.String()
-		}),
+		},
 	})
 }
 
@@ -156,7 +162,7 @@ func (w *world) getTask() {
 			if a.Agent != t.agent {
 				return "NOT_FOUND"
 			}
-			return fmt.Sprintf("ok %s %d", t.phase, min(len(t.asked), 20))
+			return fmt.Sprintf("ok %s %d", t.phase, min(len(t.asked)+t.cards, 20))
 		},
 	})
 }

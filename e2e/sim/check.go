@@ -58,7 +58,7 @@ func (w *world) learnDecision(tx *store.Read, d *mDecision) {
 	for _, s := range open {
 		if w.model.decisionOf(s.ID) == nil {
 			d.id = s.ID
-			w.model.facts = append(w.model.facts, fact{kind: factAsked, subject: d.id})
+			w.model.facts = append(w.model.facts, fact{kind: factAsked, subject: d.id, version: 1})
 			return
 		}
 	}
@@ -117,6 +117,13 @@ func (w *world) checkTask(tx *store.Read, t *mTask) {
 	}
 	if s.Progress.Text != t.progress {
 		w.same("R3", "progress of "+t.id, s.Progress.Text, t.progress)
+	}
+	offer := ""
+	if t.offer != nil {
+		offer = t.offer.id
+	}
+	if s.Offer != offer || s.OfferVersion != t.versions {
+		w.failf("R8", "task %s asks about its result as %q, version %d, want %q, version %d", t.id, s.Offer, s.OfferVersion, offer, t.versions)
 	}
 	w.checkWait(s, t)
 	w.checkTimers(tx, t)
@@ -238,6 +245,9 @@ func (w *world) checkDecision(tx *store.Read, d *mDecision) {
 	}
 	if delivered != d.delivered {
 		w.same("R13", "delivery of the answer to "+d.id, delivered, d.delivered)
+	}
+	if s.Revision != d.revision {
+		w.same("R10", "revision of "+d.id, s.Revision, d.revision)
 	}
 	if !s.ExpireTime.Equal(d.until) {
 		w.same("R10", "deadline of "+d.id, s.ExpireTime, d.until)

@@ -138,7 +138,7 @@ func (w *world) checkAlerts(tx *store.Read) {
 	w.must(err)
 	rows = w.checkWithdrawals(rows)
 	for _, row := range rows {
-		key := alertKey{row.Kind, row.Key(), row.Address}
+		key := called(row)
 		if !w.alerts.want[key] {
 			w.failf("R20", "the outbox has %s, which nothing in the story calls for", key)
 		}
@@ -148,7 +148,7 @@ func (w *world) checkAlerts(tx *store.Read) {
 	}
 	have := map[alertKey]bool{}
 	for _, row := range rows {
-		key := alertKey{row.Kind, row.Key(), row.Address}
+		key := called(row)
 		if have[key] {
 			w.failf("R21", "the outbox has %s twice", key)
 		}
@@ -164,7 +164,7 @@ func (w *world) checkAlerts(tx *store.Read) {
 // checkWithdrawals: R22. What takes back an alert does so once, for a subject
 // that was handled elsewhere. It returns the other rows.
 func (w *world) checkWithdrawals(rows []push.Delivery) []push.Delivery {
-	seen := map[alertKey]bool{}
+	seen := map[screenKey]bool{}
 	return slices.DeleteFunc(rows, func(row push.Delivery) bool {
 		if row.Key() == "" {
 			return true // shows nothing; see quiet.go
@@ -173,7 +173,7 @@ func (w *world) checkWithdrawals(rows []push.Delivery) []push.Delivery {
 			return false
 		}
 		key := taken(row)
-		if !w.alerts.back[key] || !w.alerts.want[key] {
+		if !w.alerts.back[key] || !w.alerts.wanted(key) {
 			w.failf("R22", "the outbox takes back %s, which nothing in the story calls for", key)
 		}
 		if seen[key] {

@@ -44,6 +44,8 @@ type remembered struct {
 type fact struct {
 	kind    factKind
 	subject string
+	// version is that of the card that was asked.
+	version uint32
 	// answered, result: see the end of a task.
 	answered, result bool
 	phase            task.Phase
@@ -101,6 +103,7 @@ type mTask struct {
 	agent  string
 	labels string
 	mute   bool // reads no messages
+	review bool // a person accepts the result before it ends the task
 
 	phase task.Phase
 	// stop and paused are the holds of a person; expiring: the clock has stopped it.
@@ -129,8 +132,15 @@ type mTask struct {
 	items         map[string]bool
 	timers        map[string]*mTimer
 	result        string
-	failure       string
-	progress      string
+	// offer is the open question about the result, versions how many results
+	// were offered, cards how many questions about them there were; accepted: a
+	// person took one.
+	offer    *mDecision
+	versions uint32
+	cards    int
+	accepted bool
+	failure  string
+	progress string
 
 	// readySince and readyOrder are its place in the queue.
 	readySince time.Time
@@ -170,6 +180,7 @@ type mDecision struct {
 	q         question
 	name      string
 	status    decision.Status
+	revision  uint32
 	until     time.Time
 	stopTask  bool
 	answer    string // options and texts of the winner

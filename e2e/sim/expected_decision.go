@@ -15,6 +15,10 @@ func (m *model) closeAs(d *mDecision, to decision.Status) {
 	}
 	d.status = to
 	t := d.task
+	if d.q.ofServer() {
+		m.settle(d)
+		return
+	}
 	if to == decision.Resolved && t.live() {
 		t.answered = true
 	}
@@ -56,8 +60,10 @@ type reply struct {
 	d       *mDecision
 	options []string
 	text    string
-	// revision and digest: those that were shown. seen: all was opened.
-	revision, digest, seen bool
+	// revision is that of the card that was shown. digest: its content was the
+	// one shown; seen: all was opened.
+	revision     uint32
+	digest, seen bool
 	// strength and tap say how present the person was.
 	strength decision.Step
 	needed   decision.Step
@@ -107,7 +113,7 @@ func (m *model) answer(r reply) string {
 	case d.late(m.now()):
 		m.closeAs(d, decision.Expired)
 		return "EXPIRED"
-	case !r.revision || !r.digest:
+	case r.revision != d.revision || !r.digest:
 		return "STALE"
 	case r.broken:
 		return "INVALID"
@@ -115,7 +121,7 @@ func (m *model) answer(r reply) string {
 		return "NEEDS_VIEW"
 	case r.raises() && r.strength < r.needed:
 		return "NEEDS_STEP_UP"
-	case r.raises() && m.killed:
+	case r.raises() && m.killed && !d.q.ofServer():
 		return "KILL_SWITCH"
 	}
 	d.answer, d.winner = r.body(), r.device
@@ -175,7 +181,7 @@ func (m *model) request(a ask) (answer string, d *mDecision, fresh bool) {
 			return "ok", have, false
 		}
 	}
-	if a.supersedes != nil && a.supersedes.task != t {
+	if a.supersedes != nil && (a.supersedes.task != t || a.supersedes.q.ofServer()) {
 		return "FIELD supersedes", nil, false
 	}
 	open, _ := m.badge()
@@ -189,7 +195,7 @@ func (m *model) request(a ask) (answer string, d *mDecision, fresh bool) {
 	if a.supersedes != nil {
 		m.closeAs(a.supersedes, decision.Superseded)
 	}
-	d = &mDecision{task: t, q: a.q, name: a.name, status: decision.Pending, stopTask: a.stopTask}
+	d = &mDecision{task: t, q: a.q, name: a.name, status: decision.Pending, revision: 1, stopTask: a.stopTask}
 	if a.timeout > 0 {
 		d.until = m.now().Add(a.timeout)
 	}

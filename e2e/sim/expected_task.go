@@ -42,7 +42,7 @@ func (m *model) satisfied(t *mTask, w mWait) bool {
 // wakes: a signal that ends a sleep by itself.
 func wakes(s mSignal, w mWait) bool {
 	switch s.kind {
-	case task.Message, task.HoldLifted, task.ApprovalRevoked:
+	case task.Message, task.HoldLifted, task.ApprovalRevoked, task.ResultSentBack:
 		return true
 	case task.DecisionClosed:
 		return !w.names(s.d)
@@ -108,18 +108,21 @@ func (m *model) end(t *mTask, phase task.Phase, lost bool) {
 			}
 		}
 	}
+	if t.offer != nil {
+		t.offer.status, t.offer = decision.Canceled, nil
+	}
 	th := t.thread
 	th.live = slices.DeleteFunc(th.live, func(o *mTask) bool { return o == t })
 	th.head++
 	// Bad news always counts as unread, and good news unless there is nothing
 	// to read and the person has just dealt with the task.
-	if phase == task.Failed || phase == task.Expired || phase == task.Completed && (t.result != "" || !t.answered) {
+	if phase == task.Failed || phase == task.Expired || phase == task.Completed && !t.accepted && (t.result != "" || !t.answered) {
 		th.notable++
 		t.endPosition = th.notable
 	}
 	m.facts = append(m.facts, fact{
 		kind: factEnded, subject: t.id, phase: phase, lost: lost,
-		answered: t.answered, result: t.result != "",
+		answered: t.answered || t.accepted, result: t.result != "" && !t.accepted,
 	})
 }
 

@@ -16,6 +16,7 @@ type creation struct {
 	labels  string
 	max     int
 	mute    bool
+	review  bool
 	claim   string
 	length  time.Duration
 	// deadline is when nobody wants it any more; zero is never.
@@ -39,7 +40,7 @@ func (m *model) create(c creation) (string, *mTask) {
 		m.threads = append(m.threads, th)
 	}
 	t := &mTask{
-		thread: th, agent: c.agent, labels: c.labels, mute: c.mute, max: c.max, deadline: c.deadline,
+		thread: th, agent: c.agent, labels: c.labels, mute: c.mute, review: c.review, max: c.max, deadline: c.deadline,
 		names: map[string]*mDecision{}, denied: map[string]bool{}, items: map[string]bool{}, timers: map[string]*mTimer{},
 	}
 	if t.max == 0 {
@@ -152,7 +153,7 @@ func (m *model) yield(t *mTask, lease string, w mWait, c *checkpointing, acks []
 		return "ok " + t.endedPhase.String()
 	}
 	for _, d := range w.named {
-		if d.task != t {
+		if d.task != t || d.q.ofServer() {
 			return "FIELD wait.decision_ids"
 		}
 	}
@@ -216,7 +217,10 @@ func (m *model) finish(t *mTask, lease string, result, failure string, acks []ui
 	if failure != "" {
 		by, body, phase = "fail", failure, task.Failed
 	}
-	if t.endedLease == lease && t.endedBy == by && t.endedBody == body {
+	if t.endedLease == lease && t.endedBy == "complete" && by == "complete" && t.versions > 0 && result == t.result {
+		return "ok " + t.phase.String() // its result is on the table, or was taken
+	}
+	if t.endedLease == lease && t.endedBy == by && t.endedBody == body && t.versions == 0 {
 		return "ok " + phase.String()
 	}
 	if !t.holds(lease) {
@@ -224,7 +228,14 @@ func (m *model) finish(t *mTask, lease string, result, failure string, acks []ui
 	}
 	m.ack(t, acks)
 	t.giveBack(by, body)
-	t.result, t.failure = result, failure
+	if failure == "" {
+		t.result = result
+	}
+	if t.review && failure == "" && !t.stop {
+		m.offer(t)
+		return "ok " + t.phase.String()
+	}
+	t.failure = failure
 	m.end(t, phase, false)
 	return "ok " + phase.String()
 }

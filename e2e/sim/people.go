@@ -23,7 +23,7 @@ func (w *world) answerDecision() {
 		return
 	}
 	by := pick(w, w.devices)
-	r := reply{d: d, revision: !w.chance(20), digest: !w.chance(20), seen: !w.chance(12), device: by.Installation, broken: w.chance(20)}
+	r := reply{d: d, revision: w.shown(d), digest: !w.chance(20), seen: !w.chance(12), device: by.Installation, broken: w.chance(20)}
 	for range d.q.acts {
 		option := d.q.yes()
 		if w.chance(3) {
@@ -33,6 +33,9 @@ func (w *world) answerDecision() {
 	}
 	if d.q.kind == decision.Text {
 		r.text = pick(w, []string{"red", "blue"})
+	}
+	if d.q.ofServer() && r.options[0] == decision.ExitSendBack {
+		r.text = pick(w, []string{"shorter", "longer"})
 	}
 	cmd := w.answerOf(r)
 	cmd.Surface, cmd.Interactive, cmd.Unlocked = decision.SurfaceApp, true, !w.chance(6)
@@ -91,21 +94,30 @@ func (w *world) index(d *device) int {
 	return 0
 }
 
+// shown is the revision of a card that somebody answers, mostly the newest.
+func (w *world) shown(d *mDecision) uint32 {
+	switch {
+	case !w.chance(20):
+		return d.revision
+	case d.revision > 1:
+		return d.revision - 1
+	default:
+		return d.revision + 1
+	}
+}
+
 // answerOf is the reply on the wire.
 func (w *world) answerOf(r reply) app.AnswerDecision {
-	c := app.AnswerDecision{Decision: r.d.id, Revision: 1, Key: w.name("answer")}
+	c := app.AnswerDecision{Decision: r.d.id, Revision: r.revision, Key: w.name("answer")}
 	w.view(func(tx *store.Read) error {
 		s, err := tx.Decision(r.d.id)
 		c.Asked = s.Asked // as its card shows it
 		return err
 	})
-	if !r.revision {
-		c.Revision = 2
-	}
 	if !r.digest {
 		c.Asked[0] ^= 1
 	}
-	view, err := proof.ViewDigest(r.d.id, 1, nil)
+	view, err := proof.ViewDigest(r.d.id, uint64(r.d.revision), nil)
 	w.must(err)
 	if c.View = decision.Digest(view); !r.seen {
 		c.View[0] ^= 1
@@ -174,7 +186,7 @@ func (w *world) tap() {
 	button := pick(w, m.Payload.Actions)
 	grant := w.taps[button.Token]
 	d := w.model.decisionOf(grant.Decision)
-	r := reply{d: d, revision: true, digest: true, seen: true, device: by.Installation, strength: decision.StepProof}
+	r := reply{d: d, revision: grant.Revision, digest: true, seen: true, device: by.Installation, strength: decision.StepProof}
 	option := d.q.no()
 	if button.Verb == push.Approve {
 		option = d.q.yes()

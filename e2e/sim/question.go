@@ -33,6 +33,9 @@ func questions() []question {
 
 // items is the question as an agent sends it.
 func (q question) items() []decision.Item {
+	if q.ofServer() {
+		return []decision.Item{{ID: "result"}}
+	}
 	items := make([]decision.Item, len(q.acts))
 	for i, act := range q.acts {
 		items[i] = decision.Item{ID: fmt.Sprintf("i%d", i)}
@@ -62,6 +65,8 @@ func (q question) yes() string {
 	switch q.kind {
 	case decision.Choose:
 		return "yes"
+	case decision.ReviewResult:
+		return decision.ExitAccept
 	case decision.Text:
 		return "answer"
 	default:
@@ -73,6 +78,8 @@ func (q question) no() string {
 	switch q.kind {
 	case decision.Choose:
 		return "no"
+	case decision.ReviewResult:
+		return decision.ExitSendBack // which is no refusal
 	case decision.Text:
 		return "answer"
 	default:

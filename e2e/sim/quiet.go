@@ -43,9 +43,9 @@ func (w *world) quietly(key quietKey) {
 }
 
 // takenFrom is the call about a subject at an address.
-func (w *world) takenFrom(subject, address string) alertKey {
+func (w *world) takenFrom(subject, address string) screenKey {
 	i := slices.IndexFunc([]push.Kind{push.DecisionRequired, push.ResultReady}, func(k push.Kind) bool {
-		return w.vendor.back[alertKey{k, subject, address}]
+		return w.vendor.back[screenKey{k, subject, address}]
 	})
-	return alertKey{[]push.Kind{push.DecisionRequired, push.ResultReady}[max(i, 0)], subject, address}
+	return screenKey{[]push.Kind{push.DecisionRequired, push.ResultReady}[max(i, 0)], subject, address}
 }

@@ -182,6 +182,11 @@ func (r *runs) visited() {
 			}
 		}
 	}
+	for _, status := range []string{"PENDING", "RESOLVED", "CANCELED"} {
+		if r.visits[sim.Cell{What: "review", State: status, Command: "AnswerDecision"}] == 0 {
+			r.t.Errorf("AnswerDecision never met the question about a result that was %s", status)
+		}
+	}
 	for command, answers := range wantedAnswers() {
 		for _, answer := range answers {
 			if r.visits[sim.Cell{What: "answer", State: answer, Command: command}] == 0 {
@@ -197,6 +202,7 @@ func wantedAnswers() map[string][]string {
 		"SetKillSwitch":   {"ok", "STEP_UP"},
 		"RequestDecision": {"ok", "KEY_REUSED", "DENIED_BEFORE", "CEILING", "TASK_ENDED", "LEASE_LOST", "QUOTA", "FIELD", "KILL_SWITCH"},
 		"YieldTask":       {"WAITING", "READY", "CANCELED", "EXPIRED", "LEASE_LOST", "EMPTY_WAIT", "CONFLICT", "FIELD"},
+		"CompleteTask":    {"COMPLETED", "WAITING", "READY", "LEASE_LOST"},
 		"SetTimer":        {"ok", "LEASE_LOST"},
 		"RevokeGrant":     {"revoked", "ended"},
 		"SaveCheckpoint":  {"ok", "CONFLICT", "LEASE_LOST"},

@@ -32,7 +32,7 @@ type vendor struct {
 	// rang are the identities under which a subject was shown at an address.
 	rang map[alertKey]identity
 	// back are the calls that were taken back on a screen.
-	back map[alertKey]bool
+	back map[screenKey]bool
 	// identities tells that no two subjects share one.
 	identities map[string]string
 	// quiet are the times at which an address was sent what shows nothing.
@@ -46,7 +46,7 @@ type identity struct{ collapse, provider string }
 func newVendor() *vendor {
 	return &vendor{
 		leases: map[string]string{}, accepted: map[string]bool{},
-		rang: map[alertKey]identity{}, identities: map[string]string{}, quiet: map[quietKey][]time.Time{}, back: map[alertKey]bool{},
+		rang: map[alertKey]identity{}, identities: map[string]string{}, quiet: map[quietKey][]time.Time{}, back: map[screenKey]bool{},
 	}
 }
 
@@ -109,7 +109,7 @@ func (w *world) sendPush(kind func(*world, push.Message) push.Verdict) {
 	m, fresh, err := w.app.Outbox().Fresh(w.ctx, row)
 	w.must(err)
 	address := w.address(row.Address)
-	handled := row.Key() != "" && w.model.handled(taken(row).kind, row.Key(), w.now())
+	handled := row.Key() != "" && (w.model.handled(taken(row).kind, row.Key(), w.now()) || w.model.replaced(row))
 	reachable := address.State == push.AddressOK || address.State == push.AddressSuspect
 	if !fresh.Again.IsZero() {
 		w.note("push worker puts "+row.ID+" off", fresh.Reason)
@@ -178,7 +178,7 @@ func (w *world) show(m push.Message) {
 		return
 	default:
 	}
-	key := alertKey{m.Payload.Kind, m.Payload.Key(), m.Address.ID}
+	key := alertKey{screenKey{m.Payload.Kind, m.Payload.Key(), m.Address.ID}, m.Payload.Version}
 	now := identity{m.CollapseID, m.ProviderID}
 	if before, rang := v.rang[key]; rang && before != now {
 		w.failf("R21", "%s rings a second time", key)
@@ -196,12 +196,12 @@ func (w *world) show(m push.Message) {
 // does not ring.
 func (w *world) takeBack(m push.Message) {
 	key := taken(push.Delivery{Subject: m.Payload.Subject, Address: m.Address.ID})
-	before, rang := w.vendor.rang[key]
+	collapse, rang := w.vendor.screen(key)
 	if !rang && w.inDoubt(m) {
 		w.vendor.back[key] = true
 		return // nobody heard whether it had arrived, and it had not
 	}
-	if !rang || before.collapse != m.CollapseID {
+	if !rang || collapse != m.CollapseID {
 		w.failf("R22", "%s is taken back and was never shown", key)
 	}
 	if len(m.Payload.Actions) > 0 {
@@ -213,6 +213,16 @@ func (w *world) takeBack(m push.Message) {
 			d.tray = slices.DeleteFunc(d.tray, func(old push.Message) bool { return old.CollapseID == m.CollapseID })
 		}
 	}
+}
+
+// screen is the identity under which some version of a subject was shown.
+func (v *vendor) screen(key screenKey) (collapse string, rang bool) {
+	for call, shown := range v.rang {
+		if call.screenKey == key {
+			return shown.collapse, true
+		}
+	}
+	return "", false
 }
 
 // inDoubt reports whether the server cannot know that an alert was not shown.

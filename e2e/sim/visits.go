@@ -17,6 +17,10 @@ type Visits map[Cell]int
 
 // visit counts a call before it is made.
 func (w *world) visit(c call) {
+	if c.decision != nil && c.decision.q.ofServer() {
+		w.visits[Cell{"review", c.decision.state(w.now()), c.name}]++
+		return
+	}
 	if c.decision != nil {
 		w.visits[Cell{"decision", c.decision.state(w.now()), c.name}]++
 		return

@@ -31,7 +31,7 @@ func (w *world) createTask() {
 	if w.chance(4) {
 		c.max = 1 + w.rand.IntN(2)
 	}
-	c.mute = w.chance(5)
+	c.mute, c.review = w.chance(5), c.max != 1 && w.chance(3)
 	if w.chance(4) {
 		c.deadline = micro(w.now().Add(time.Duration(w.rand.IntN(400)-10) * time.Second))
 	}
@@ -42,7 +42,7 @@ func (w *world) createTask() {
 	}
 	cmd := app.CreateTask{
 		Key: key, Agent: c.agent, Title: "Task " + key, Labels: osLabels(c.labels),
-		MaxAttempts: c.max, NoMessages: c.mute, Deadline: c.deadline,
+		MaxAttempts: c.max, NoMessages: c.mute, Review: c.review, Deadline: c.deadline,
 	}
 	if c.byAgent && w.chance(2) {
 		c.claim, c.length = w.name("claim"), pick(w, leases())
@@ -54,7 +54,7 @@ func (w *world) createTask() {
 	h := &holding{}
 	w.attempt(call{
 		name: "CreateTask", rule: "R3",
-		text: fmt.Sprintf("%s CreateTask %s in %q claim %q max %d mute %v deadline %s", p.ID(), key, cmd.Thread, c.claim, c.max, c.mute, c.deadline.Format("15:04:05.0")),
+		text: fmt.Sprintf("%s CreateTask %s in %q claim %q max %d mute %v review %v deadline %s", p.ID(), key, cmd.Thread, c.claim, c.max, c.mute, c.review, c.deadline.Format("15:04:05.0")),
 		do: func() (string, error) {
 			r, err := w.app.CreateTask(w.ctx, p, cmd)
 			if r.Claim != nil {

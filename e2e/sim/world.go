@@ -129,7 +129,7 @@ func newWorld(ctx context.Context, cfg Config) *world {
 		random: byteStream{rand.NewChaCha8(seed)},
 		wall:   time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC),
 		taps:   map[string]app.TapGrant{},
-		alerts: alerts{want: map[alertKey]bool{}, showing: map[alertSubject]bool{}, back: map[alertKey]bool{}},
+		alerts: alerts{want: map[alertKey]bool{}, showing: map[alertSubject]bool{}, back: map[screenKey]bool{}},
 		visits: Visits{},
 	}
 	w.seen.moved = map[string]time.Time{}
