@@ -137,5 +137,13 @@ func cases(s load.Sizes) []benchmark {
 			return load.DeltaRead(ctx, folder, d)
 		}})
 	}
+	for _, c := range []load.Screens{
+		{Threads: 100, Questions: 15, Samples: 300},
+		{Threads: 10_000, Questions: 15, Samples: 300},
+	} {
+		all = append(all, benchmark{fmt.Sprintf("screen/%d", c.Threads), func(ctx context.Context, folder string) (load.Result, error) {
+			return load.FirstScreen(ctx, folder, c)
+		}})
+	}
 	return append(all, watchCases(s)...)
 }
