@@ -1,0 +1,94 @@
+package faultproxy
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Kind is what happens to a connection.
+type Kind string
+
+// The kinds; see the package's table.
+const (
+	None      Kind = ""
+	Reset     Kind = "reset"
+	Truncate  Kind = "truncate"
+	BlackHole Kind = "black_hole"
+	HalfOpen  Kind = "half_open"
+	IdleCut   Kind = "idle_cut"
+)
+
+// usualIdle is after how long many proxies cut what says nothing.
+const usualIdle = time.Minute
+
+// Fault is what becomes of one connection. The zero value lets it pass.
+type Fault struct {
+	Kind Kind `json:"kind,omitempty"`
+	// After is how many bytes of the server pass before; not for idle_cut.
+	After int64 `json:"after,omitempty"`
+	// IdleMS is the patience of idle_cut; 0 is a minute.
+	IdleMS int64 `json:"idle_ms,omitempty"`
+	// LatencyMS is how late each byte is, in both directions. Up to JitterMS is
+	// added; the order stays.
+	LatencyMS int64 `json:"latency_ms,omitempty"`
+	JitterMS  int64 `json:"jitter_ms,omitempty"`
+}
+
+// Check tells what makes no sense.
+func (f Fault) Check() error {
+	switch {
+	case !slices.Contains([]Kind{None, Reset, Truncate, BlackHole, HalfOpen, IdleCut}, f.Kind):
+		return fmt.Errorf("faultproxy: unknown kind %q", f.Kind)
+	case f.After < 0 || f.IdleMS < 0 || f.LatencyMS < 0 || f.JitterMS < 0:
+		return fmt.Errorf("faultproxy: a number below zero in %+v", f)
+	case f.Kind == IdleCut && f.After > 0:
+		return fmt.Errorf("faultproxy: idle_cut counts no bytes")
+	}
+	return nil
+}
+
+func (f Fault) idle() time.Duration {
+	if f.IdleMS == 0 {
+		return usualIdle
+	}
+	return time.Duration(f.IdleMS) * time.Millisecond
+}
+
+// cuts reports whether it happens after a number of bytes.
+func (f Fault) cuts() bool { return f.Kind != None && f.Kind != IdleCut }
+
+// Rule is what becomes of requests.
+type Rule struct {
+	// Path is the end of the path that it is for, such as "SyncService/Watch";
+	// empty is all.
+	Path string `json:"path,omitempty"`
+	// Times is how many requests it is for; 0 is all.
+	Times int `json:"times,omitempty"`
+	// Percent is how many of a hundred requests it happens to; 0 is all.
+	Percent int `json:"percent,omitempty"`
+
+	// Status answers instead of the server, with RetryAfter seconds if not 0.
+	Status     int `json:"status,omitempty"`
+	RetryAfter int `json:"retry_after,omitempty"`
+	// Copies is how often the server gets it, at most 3; -1 is by chance.
+	Copies   int  `json:"copies,omitempty"`
+	Together bool `json:"together,omitempty"`
+	// DropAnswer loses the answer.
+	DropAnswer bool `json:"drop_answer,omitempty"`
+	// Buffer holds the answer back until its end.
+	Buffer bool `json:"buffer,omitempty"`
+}
+
+// Check tells what makes no sense.
+func (r Rule) Check() error {
+	switch {
+	case r.Times < 0 || r.Percent < 0 || r.Percent > 100 || r.RetryAfter < 0:
+		return fmt.Errorf("faultproxy: a number out of range in %+v", r)
+	case r.Status != 0 && (r.Status < 400 || r.Status > 599):
+		return fmt.Errorf("faultproxy: status %d is no fault", r.Status)
+	case r.Copies < -1 || r.Copies > 3:
+		return fmt.Errorf("faultproxy: %d copies, at most 3", r.Copies)
+	}
+	return nil
+}
