@@ -40,6 +40,14 @@ var errSilent = errors.New("beckon: the stream is silent")
 // error of ctx, and an [*Error] that would be the same at another try.
 func (i *Inbox) Follow(ctx context.Context, changed func() error) error {
 	f := &following{inbox: i, changed: changed, untold: true}
+	err := f.run(ctx)
+	if kept := i.save(); kept != nil {
+		err = errors.Join(err, kept)
+	}
+	return i.forget(err)
+}
+
+func (f *following) run(ctx context.Context) error {
 	for {
 		wait, err := f.step(ctx)
 		if ctx.Err() != nil {
@@ -120,7 +128,7 @@ func (f *following) poll(ctx context.Context, wait time.Duration) error {
 		wait = 0 // what is there already is told first
 	}
 	before, _ := f.inbox.view.At()
-	if err := f.inbox.Sync(ctx, wait); err != nil {
+	if err := f.inbox.read(ctx, wait); err != nil {
 		return err
 	}
 	if after, _ := f.inbox.view.At(); !bytes.Equal(before, after) {
@@ -136,6 +144,9 @@ func (f *following) tell() error {
 		return nil
 	}
 	f.untold = false
+	if err := f.inbox.saveSometimes(); err != nil {
+		return err
+	}
 	return f.changed()
 }
 

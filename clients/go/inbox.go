@@ -16,8 +16,8 @@ import (
 )
 
 // Inbox holds the account as its person's clients see it: threads, tasks, open
-// and recent decisions, devices, agents, settings, counters. It lives in memory
-// and starts empty. It is not safe for concurrent use.
+// and recent decisions, devices, agents, settings, counters. It is not safe for
+// concurrent use.
 type Inbox struct {
 	// Trouble, where it is set, is called on the goroutine of [Inbox.Follow]: with
 	// an error when the server could not be reached twice in a row, which goes on
@@ -25,15 +25,27 @@ type Inbox struct {
 	Trouble func(error)
 
 	api  *API
+	who  Profile
 	view *replica.View
+	// file is where it is kept, as of savedAt; empty where it lives in memory only.
+	file      string
+	savedAt   time.Time
+	levelTime time.Time
 }
 
-// Inbox is a new, empty one.
-func (p *Person) Inbox() *Inbox { return &Inbox{api: p.API, view: replica.New()} }
+// Inbox is a new, empty one, which lives in memory. See [Person.OpenInbox].
+func (p *Person) Inbox() *Inbox { return &Inbox{api: p.API, who: p.who, view: replica.New()} }
 
 // Sync reads until nothing is left to read. With a wait it stays open until
 // something has changed, once it is level; the server cuts it to 25 s.
 func (i *Inbox) Sync(ctx context.Context, wait time.Duration) error {
+	if err := i.read(ctx, wait); err != nil {
+		return i.forget(err)
+	}
+	return i.level()
+}
+
+func (i *Inbox) read(ctx context.Context, wait time.Duration) error {
 	for {
 		page, running := i.view.Bootstrap()
 		var err error

@@ -344,6 +344,32 @@ func (s *session) person() (*beckon.Person, error) {
 	return beckon.OpenPerson(path, s.options())
 }
 
+// inbox is the inbox as this profile knew it last; reading it brings it up to
+// date and keeps it.
+func (s *session) inbox(p *beckon.Person) (*beckon.Inbox, error) {
+	path, err := beckon.ProfilePath(s.line.Profile)
+	if err != nil {
+		return nil, err
+	}
+	return p.OpenInbox(strings.TrimSuffix(path, ".profile.json") + ".inbox")
+}
+
+// readInbox is inbox, level with the server. Where the server cannot be reached
+// it is what was known before, with a note of since when.
+func (s *session) readInbox(p *beckon.Person) (*beckon.Inbox, error) {
+	inbox, err := s.inbox(p)
+	if err != nil {
+		return nil, err
+	}
+	err = inbox.Sync(s.ctx, 0)
+	if beckon.ReasonOf(err) != beckon.ReasonUnreachable || inbox.LevelTime().IsZero() || s.ctx.Err() != nil {
+		return inbox, err
+	}
+	server, _ := p.Address()
+	s.notef("%s cannot be reached; this is how it was at %s", server, clock(inbox.LevelTime()))
+	return inbox, nil
+}
+
 // readLine asks for one line. A context that ends leaves the read behind; the
 // process is about to end then.
 func (s *session) readLine(prompt string) (string, error) {

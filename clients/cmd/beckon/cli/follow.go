@@ -26,7 +26,11 @@ func (watchCommand) Run(s *session) error {
 		return err
 	}
 	defer p.Close()
-	inbox, shown := p.Inbox(), &shownInbox{decisions: map[string]string{}, tasks: map[string]string{}, first: true}
+	inbox, err := s.inbox(p)
+	if err != nil {
+		return err
+	}
+	shown := &shownInbox{decisions: map[string]string{}, tasks: map[string]string{}, first: true}
 	inbox.Trouble = func(err error) {
 		if err == nil {
 			s.notef("the server is there again")

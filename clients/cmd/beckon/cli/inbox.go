@@ -30,8 +30,8 @@ func (c inboxCommand) Run(s *session) error {
 		return err
 	}
 	defer p.Close()
-	inbox := p.Inbox()
-	if err := inbox.Sync(s.ctx, 0); err != nil {
+	inbox, err := s.readInbox(p)
+	if err != nil {
 		return err
 	}
 	count := inbox.Counters()

@@ -29,8 +29,8 @@ func (c taskListCommand) Run(s *session) error {
 		return err
 	}
 	defer p.Close()
-	inbox := p.Inbox()
-	if err := inbox.Sync(s.ctx, 0); err != nil {
+	inbox, err := s.readInbox(p)
+	if err != nil {
 		return err
 	}
 	tasks := []taskView{}
