@@ -13,7 +13,7 @@ import (
 
 // act is one step: chance picks who does what.
 func (w *world) act() {
-	if w.model.killed && w.chance(4) {
+	if w.model.killed && w.chance(6) {
 		w.setKillSwitch() // nobody leaves it on for long
 	}
 	switch n := w.rand.IntN(100); {
@@ -23,7 +23,7 @@ func (w *world) act() {
 		w.claimTask()
 	case n < 50:
 		w.work()
-	case n < 68:
+	case n < 67:
 		w.person()
 	case n < 70:
 		w.askAround()
@@ -39,7 +39,7 @@ func (w *world) act() {
 		w.restart()
 	default:
 		w.sleep()
-		if !w.chance(4) {
+		if !w.chance(3) {
 			w.processDue()
 		}
 	}
@@ -52,28 +52,36 @@ func (w *world) work() {
 		w.claimOrCreate()
 		return
 	}
+	if h.task.review && h.task.holds(h.lease) && w.chance(6) {
+		w.completeTask(h)
+		return
+	}
+	if h.task.granted() && h.task.holds(h.lease) && w.chance(5) {
+		w.yieldTask(h) // it may, and it is not yet time
+		return
+	}
 	switch n := w.rand.IntN(100); {
-	case n < 30:
+	case n < 28:
 		w.requestDecision(h)
-	case n < 37:
+	case n < 34:
 		w.heartbeat(h)
-	case n < 44:
+	case n < 40:
 		w.saveCheckpoint(h)
-	case n < 50:
+	case n < 46:
 		w.ackSignals(h)
-	case n < 54:
+	case n < 50:
 		w.updateProgress(h)
-	case n < 60:
+	case n < 57:
 		w.setTimer(h)
-	case n < 63:
+	case n < 60:
 		w.cancelTimer(h)
-	case n < 68:
+	case n < 65:
 		w.appendItems(h)
-	case n < 84:
+	case n < 80:
 		w.yieldTask(h)
-	case n < 90:
+	case n < 86:
 		w.releaseTask(h)
-	case n < 94:
+	case n < 92:
 		w.completeTask(h)
 	case n < 96:
 		w.failTask(h)
@@ -98,20 +106,20 @@ func (w *world) claimOrCreate() {
 
 func (w *world) person() {
 	switch n := w.rand.IntN(100); {
-	case n < 46:
+	case n < 44:
 		w.answerDecision()
-	case n < 60:
+	case n < 53:
 		w.tap()
-	case n < 71:
+	case n < 64:
 		w.sendMessage()
-	case n < 79:
+	case n < 68:
 		w.markRead()
-	case n < 80:
+	case n < 69:
 		w.setKillSwitch()
-	case n < 91:
+	case n < 83:
 		w.pauseOrResume()
 	case n < 95:
-		w.revokeGrant()
+		w.revokeGrant(nil)
 	default:
 		w.stopTask()
 	}

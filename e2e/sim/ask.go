@@ -14,7 +14,7 @@ import (
 func (w *world) requestDecision(h hand) {
 	a := ask{task: h.task, lease: h.lease, q: pick(w, questions()), ceiling: h.worker.agent.ceiling}
 	a.name = fmt.Sprintf("q%d", w.rand.IntN(12))
-	a.timeout = pick(w, []time.Duration{0, 0, 5 * time.Second, time.Minute, 20 * time.Minute})
+	a.timeout = pick(w, []time.Duration{0, 0, 5 * time.Second, 5 * time.Second, time.Minute, 20 * time.Minute})
 	a.stopTask = w.chance(5)
 	cmd := app.RequestDecision{
 		Held: h.named, Name: a.name, Kind: a.q.kind, Title: "May I?", Reason: "It says so.", Items: a.q.items(), Timeout: a.timeout,
@@ -66,6 +66,9 @@ func (w *world) known(d decision.State) string {
 // withdrawDecision takes a question back, with or without a lease.
 func (w *world) withdrawDecision() {
 	d := w.someDecision()
+	if d != nil && d.q.ofServer() && !w.chance(3) {
+		d = w.someDecision()
+	}
 	if d == nil {
 		return
 	}
@@ -137,10 +140,13 @@ func (w *world) someDecision() *mDecision {
 		}
 	}
 	switch {
-	case len(open) > 0 && !w.chance(4):
+	case len(open) > 0 && !w.chance(3):
+		if w.chance(2) {
+			return rare(w, open, func(d *mDecision) string { return d.state(w.now()) })
+		}
 		return pick(w, open)
 	case len(w.model.decisions) > 0:
-		return pick(w, w.model.decisions)
+		return rare(w, w.model.decisions, func(d *mDecision) string { return d.state(w.now()) })
 	default:
 		return nil
 	}
@@ -151,7 +157,7 @@ func (w *world) getTask() {
 	if len(w.model.tasks) == 0 {
 		return
 	}
-	t, a := pick(w, w.model.tasks), pick(w, w.agents)
+	t, a := w.rareTask(), pick(w, w.agents)
 	w.attempt(call{
 		name: "GetTask", rule: "R29", task: t, reads: true, text: a.Agent + " GetTask " + t.id,
 		do: func() (string, error) {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/beckon-dev/beckon/server/app"
 	"github.com/beckon-dev/beckon/server/store"
@@ -23,6 +24,11 @@ func (m *model) revoke(d *mDecision, i int) string {
 	return "ended"
 }
 
+// granted reports whether a person has ever approved something in a task.
+func (t *mTask) granted() bool {
+	return slices.ContainsFunc(t.asked, func(d *mDecision) bool { return len(d.grants) > 0 })
+}
+
 // learnGrants takes over the names of grants.
 func (w *world) learnGrants(tx *store.Read, d *mDecision) {
 	if len(d.grants) == 0 || d.grants[0].id != "" {
@@ -35,11 +41,12 @@ func (w *world) learnGrants(tx *store.Read, d *mDecision) {
 	}
 }
 
-// revokeGrant takes an approval back, mostly one that is still good.
-func (w *world) revokeGrant() {
+// revokeGrant takes an approval back, mostly one that is still good;
+// of a task where one is named.
+func (w *world) revokeGrant(of *mTask) {
 	var all, armed []*mDecision
 	for _, d := range w.model.decisions {
-		if len(d.grants) == 0 {
+		if len(d.grants) == 0 || of != nil && d.task != of {
 			continue
 		}
 		all = append(all, d)
@@ -47,13 +54,13 @@ func (w *world) revokeGrant() {
 			armed = append(armed, d)
 		}
 	}
-	if len(armed) > 0 && w.chance(3) {
+	if len(armed) > 0 && w.chance(2) {
 		all = armed
 	}
 	if len(all) == 0 {
 		return
 	}
-	d, by := pick(w, all), pick(w, w.devices)
+	d, by := rare(w, all, func(d *mDecision) string { return d.task.state() }), pick(w, w.devices)
 	i := w.rand.IntN(len(d.grants))
 	outcomes := map[app.RevokeOutcome]string{app.GrantRevoked: "revoked", app.GrantTooLate: "too late", app.GrantEnded: "ended"}
 	w.visits[Cell{"grant", grantStates[d.grants[i].state], "RevokeGrant"}]++

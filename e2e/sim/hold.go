@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/beckon-dev/beckon/server/app"
+	"github.com/beckon-dev/beckon/sync/decision"
 	"github.com/beckon-dev/beckon/sync/task"
 	"github.com/beckon-dev/beckon/sync/thread"
 )
@@ -142,6 +143,9 @@ func (w *world) yieldTask(h hand) {
 		cmd.Wait.Mode = task.All
 	}
 	for _, d := range h.task.asked {
+		if d.status != decision.Pending && !w.chance(3) {
+			continue
+		}
 		if len(wait.named) < 3 && (w.chance(2) || d == h.task.asked[len(h.task.asked)-1]) {
 			wait.named = append(wait.named, d)
 		}

@@ -215,6 +215,9 @@ func (w *world) stopTask() {
 		return
 	}
 	t, by := w.someTask(), pick(w, w.devices)
+	if again := find(w.model.tasks, func(t *mTask) bool { return t.phase == task.Running && t.versions > 0 }); again != nil && w.chance(3) {
+		t = again // whose next result nobody will be asked about
+	}
 	key := fmt.Sprintf("stop%d", w.rand.IntN(12))
 	outcomes := map[app.StopOutcome]string{app.Stopped: "stopped", app.Stopping: "stopping", app.AlreadyFinished: "already finished"}
 	w.attempt(call{
@@ -235,10 +238,16 @@ func (w *world) pauseOrResume() {
 		return
 	}
 	t, by := w.rareTask(), pick(w, w.devices)
-	if asleep := find(w.model.tasks, func(t *mTask) bool { return t.phase == task.Waiting && !t.paused }); asleep != nil && w.chance(2) {
+	granted := !w.chance(3) // or hardly an approval is taken back in a task that sleeps and is held
+	if asleep := find(w.model.tasks, func(t *mTask) bool {
+		return t.phase == task.Waiting && !t.paused && (!granted || t.granted())
+	}); asleep != nil && !w.chance(3) {
 		t = asleep
 	}
-	name, resume := "PauseTask", t.paused != w.chance(6)
+	name, resume := "PauseTask", w.chance(6)
+	if t.paused {
+		resume = w.chance(2)
+	}
 	if resume {
 		name = "ResumeTask"
 	}
@@ -264,11 +273,14 @@ func (w *world) pauseOrResume() {
 			})
 		},
 	})
+	if t.phase == task.Waiting && t.paused && t.granted() {
+		w.revokeGrant(t) // who stops to think about a task may change their mind
+	}
 }
 
 // someTask picks a task, mostly one that lives, and at times by its state.
 func (w *world) someTask() *mTask {
-	if w.chance(3) {
+	if !w.chance(3) {
 		return w.rareTask()
 	}
 	t := pick(w, w.model.tasks)
@@ -280,13 +292,19 @@ func (w *world) someTask() *mTask {
 	return t
 }
 
-// rareTask picks a task by the state it is in.
-func (w *world) rareTask() *mTask {
-	byState := map[string][]*mTask{}
-	for _, t := range w.model.tasks {
-		byState[t.state()] = append(byState[t.state()], t)
+// rare picks among the states that things are in, and not among the things, or
+// what is rare would hardly ever be met.
+func rare[T any](w *world, all []T, state func(T) string) T {
+	byState := map[string][]T{}
+	for _, one := range all {
+		byState[state(one)] = append(byState[state(one)], one)
 	}
 	return pick(w, byState[pick(w, slices.Sorted(maps.Keys(byState)))])
+}
+
+// rareTask picks a task by the state it is in.
+func (w *world) rareTask() *mTask {
+	return rare(w, w.model.tasks, (*mTask).state)
 }
 
 // sendMessage writes to a thread.
@@ -295,11 +313,14 @@ func (w *world) sendMessage() {
 		return
 	}
 	th, by := pick(w, w.model.threads), pick(w, w.devices)
+	if w.chance(2) {
+		th = w.rareTask().thread
+	}
 	key := w.name("message")
 	if w.chance(10) {
 		key = "message"
 	}
-	newest := (*mTask)(nil)
+	newest := th.last
 	if n := len(th.live); n > 0 {
 		newest = th.live[n-1]
 	}

@@ -81,6 +81,12 @@ func (t *mTask) keys() []string {
 // setTimer sets a timer, with new words or with those of before.
 func (w *world) setTimer(h hand) {
 	s := setting{key: fmt.Sprintf("t%d", w.rand.IntN(timersAtOnce+1)), data: pick(w, []string{"a", "b"})}
+	for n := range timersAtOnce + 1 { // at times one too many
+		if key := fmt.Sprintf("t%d", n); h.task.timers[key] == nil && w.chance(2) {
+			s.key = key
+			break
+		}
+	}
 	if w.chance(2) {
 		s.after = pick(w, []time.Duration{time.Second, 5 * time.Second, time.Minute})
 	} else {

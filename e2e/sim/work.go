@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -85,7 +84,7 @@ func (w *world) createTask() {
 // hold puts a lease into a worker's hands; the oldest falls out.
 func (w *world) hold(wk *process, h *holding) {
 	wk.held = append(wk.held, h)
-	if len(wk.held) > 4 {
+	if len(wk.held) > 6 {
 		wk.held = wk.held[1:]
 	}
 }
@@ -112,11 +111,14 @@ func (w *world) claimTask() {
 	var only *mTask
 	cmd := app.ClaimTask{Claim: app.ClaimOptions{ID: claim, Length: length}, Labels: osLabels(wk.labels)}
 	if len(w.model.tasks) > 0 && w.chance(8) {
-		only = pick(w, w.model.tasks)
+		only = w.rareTask()
 		cmd.Task = only.id
 	}
 	h := &holding{}
-	met := w.model.claimed(wk.agent.Agent, claim, wk.labels, only)
+	met := only
+	if met == nil {
+		met = w.model.claimed(wk.agent.Agent, claim, wk.labels, nil)
+	}
 	w.attempt(call{
 		name: "ClaimTask", rule: "R3", task: met,
 		text: fmt.Sprintf("%s ClaimTask %s for %s labels %q task %q", wk.name, claim, length, wk.labels, cmd.Task),
@@ -193,7 +195,7 @@ func (w *world) hand() (hand, bool) {
 		return hand{}, false
 	}
 	h := hand{holding: pick(w, wk.held), worker: wk, principal: wk.agent.Principal}
-	if w.chance(3) {
+	if w.chance(2) {
 		// Whatever state a task is in, some worker may still call about it.
 		h.holding = w.rareHolding(wk)
 	} else if good := find2(wk.held, func(h *holding) bool { return h.task.holds(h.lease) }); good != nil && !w.chance(6) {
@@ -208,14 +210,19 @@ func (w *world) hand() (hand, bool) {
 	return h, true
 }
 
-// rareHolding picks among the states in which a worker's tasks are, and not
-// among the tasks, or what is rare would hardly ever be met.
+// rareHolding picks among what a worker holds by the state of its task, and what
+// is held more often than that.
 func (w *world) rareHolding(wk *process) *holding {
-	byState := map[string][]*holding{}
+	var paused []*holding
 	for _, h := range wk.held {
-		byState[h.task.state()] = append(byState[h.task.state()], h)
+		if h.task.paused && h.task.live() {
+			paused = append(paused, h)
+		}
 	}
-	return pick(w, byState[pick(w, slices.Sorted(maps.Keys(byState)))])
+	if len(paused) > 0 && w.chance(2) {
+		return rare(w, paused, func(h *holding) string { return h.task.state() })
+	}
+	return rare(w, wk.held, func(h *holding) string { return h.task.state() })
 }
 
 // acks picks some of what the worker has heard.
