@@ -72,6 +72,13 @@ func (a *App) denyAll(tx *store.Tx, inst store.Installation, c DenyAllOpen) (Den
 		if c.Task != "" && d.Task != c.Task || c.Agent != "" && d.Agent != c.Agent {
 			continue
 		}
+		// The end of one may end its task, which closes the rest of what it asked.
+		if d, err = tx.Decision(d.ID); err != nil {
+			return result, err
+		}
+		if d.Status != decision.Pending {
+			continue
+		}
 		no, ok := d.Refusal()
 		if !ok {
 			result.Skipped = append(result.Skipped, d.ID)

@@ -2,10 +2,12 @@ package app_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/beckon-dev/beckon/server/app"
 	"github.com/beckon-dev/beckon/server/store"
 	"github.com/beckon-dev/beckon/sync/decision"
+	"github.com/beckon-dev/beckon/sync/task"
 )
 
 func TestDenyAllOpen(t *testing.T) {
@@ -67,5 +69,30 @@ func TestDenyAllOpen(t *testing.T) {
 	}
 	if h.decision(wordy.ID).Status != decision.Pending {
 		t.Error("a stranger denied it")
+	}
+}
+
+// The end of one question may stop its task, which closes the others: a refusal
+// then closes none of them again.
+func TestDenyAllOpen_R10_ClosedByAnother(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	s, held := h.startTask("one")
+	late := h.request(held, func(c *app.RequestDecision) {
+		c.Name, c.Timeout, c.OnExpiry, c.Calls = "late", time.Minute, decision.StopTask, decision.Calls{Off: true}
+	})
+	h.clock.Advance(time.Second) // refused in the order in which they were asked
+	other := h.numbered(held, 2)
+	if phase := h.sleep(held, task.Wait{Mode: task.Any, Decisions: []string{late.ID}}); phase != task.Waiting {
+		t.Fatalf("the task is %v", phase)
+	}
+	h.clock.Advance(2 * time.Minute)
+	r, err := h.app.DenyAllOpen(t.Context(), h.phone.Principal, app.DenyAllOpen{Key: "k", Surface: decision.SurfaceApp})
+	check(t, err)
+	if got := h.task(s.ID).Phase; got != task.Canceled {
+		t.Errorf("the task is %v", got)
+	}
+	if got := h.decision(other.ID); got.Status != decision.Canceled || got.Answer != nil || len(r.Denied) != 0 {
+		t.Errorf("a question whose task has ended is %v, and %v were refused", got.Status, r.Denied)
 	}
 }
