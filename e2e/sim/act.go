@@ -81,10 +81,12 @@ func (w *world) work() {
 		w.yieldTask(h)
 	case n < 86:
 		w.releaseTask(h)
-	case n < 92:
+	case n < 91:
 		w.completeTask(h)
-	case n < 96:
+	case n < 94:
 		w.failTask(h)
+	case n < 97:
+		w.amendDecision()
 	default:
 		w.withdrawDecision()
 	}
@@ -112,8 +114,10 @@ func (w *world) person() {
 		w.tap()
 	case n < 64:
 		w.sendMessage()
-	case n < 68:
+	case n < 66:
 		w.markRead()
+	case n < 68:
+		w.denyAllOpen()
 	case n < 69:
 		w.setKillSwitch()
 	case n < 83:

@@ -135,8 +135,11 @@ func find2[T any](all []T, is func(T) bool) *T {
 func (w *world) someDecision() *mDecision {
 	var open []*mDecision
 	for _, d := range w.model.decisions {
-		if d.status == decision.Pending {
-			open = append(open, d)
+		if d.status != decision.Pending {
+			continue
+		}
+		if open = append(open, d); d.late(w.now()) && w.chance(3) {
+			return d // for no other moment shows who closes it
 		}
 	}
 	switch {

@@ -154,6 +154,8 @@ func say(answer string, err error) string {
 		return "STEP_UP"
 	case errors.Is(err, app.ErrCeiling):
 		return "CEILING"
+	case errors.Is(err, app.ErrClosed):
+		return "CLOSED"
 	case errors.Is(err, app.ErrTaskEnded):
 		return "TASK_ENDED"
 	case errors.Is(err, app.ErrProof):

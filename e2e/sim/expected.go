@@ -179,6 +179,7 @@ type mDecision struct {
 	task      *mTask
 	q         question
 	name      string
+	reason    string
 	status    decision.Status
 	revision  uint32
 	until     time.Time

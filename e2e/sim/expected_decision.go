@@ -195,7 +195,7 @@ func (m *model) request(a ask) (answer string, d *mDecision, fresh bool) {
 	if a.supersedes != nil {
 		m.closeAs(a.supersedes, decision.Superseded)
 	}
-	d = &mDecision{task: t, q: a.q, name: a.name, status: decision.Pending, revision: 1, stopTask: a.stopTask}
+	d = &mDecision{task: t, q: a.q, name: a.name, reason: "It says so.", status: decision.Pending, revision: 1, stopTask: a.stopTask}
 	if a.timeout > 0 {
 		d.until = m.now().Add(a.timeout)
 	}
