@@ -111,7 +111,7 @@ func (i *Inbox) forget(err error) error {
 // loadSnapshot reads a file; what is no snapshot is an empty one.
 func loadSnapshot(path string) (keptInbox, error) {
 	var s keptInbox
-	f, err := os.Open(path) //nolint:gosec // the path is the configuration of whoever runs the program
+	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil
 	}

@@ -13,9 +13,9 @@ type threadCommand struct {
 }
 
 type threadListCommand struct {
-	Words    []string `arg:""                                        help:"Words to look for."      optional:""`
+	Words    []string `arg:""                        help:"Words to look for."          optional:""`
 	Archived bool     `help:"Only archived threads."`
-	Most     int      `default:"30" help:"How many at most; 0 is all."`
+	Most     int      `default:"30"                  help:"How many at most; 0 is all."`
 }
 
 type threadFoundView struct {
@@ -76,7 +76,7 @@ func (s *session) printFound(found []threadFoundView) {
 }
 
 type threadArchiveCommand struct {
-	ID   string `arg:""                     help:"The thread." name:"id"`
+	ID   string `arg:""                help:"The thread." name:"id"`
 	Back bool   `help:"Fetch it back."`
 }
 
