@@ -38,7 +38,7 @@ func (b *bench) dial() *wire {
 		b.t.Fatal(err)
 	}
 	b.t.Cleanup(func() { _ = nc.Close() })
-	if err := nc.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := nc.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		b.t.Fatal(err)
 	}
 	w := &wire{t: b.t, nc: nc, framer: http2.NewFramer(nc, nc)}
@@ -226,7 +226,7 @@ func TestTLS_OnlyHTTP2(t *testing.T) {
 		cfg.NextProtos = protocols
 		nc, err := tls.Dial("tcp", b.host(apns.Sandbox), cfg)
 		if err == nil {
-			_ = nc.SetDeadline(time.Now().Add(10 * time.Second))
+			_ = nc.SetDeadline(time.Now().Add(time.Minute))
 			_, _ = nc.Write([]byte("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"))
 			_, err = nc.Read(make([]byte, 1))
 			_ = nc.Close()
