@@ -30,7 +30,7 @@ FUZZTIME ?= 20s
 KILLS    ?= 100
 
 .PHONY: run gen lint test sim fuzz bench conformance browser check
-.PHONY: tools build unit scenarios baseline fix gen-check lint-go lint-proto
+.PHONY: tools build unit ts scenarios baseline fix gen-check lint-go lint-proto
 
 # --- for people -------------------------------------------------------------
 
@@ -92,6 +92,7 @@ $(VALIDATE): Makefile .ci/include
 ## gen: the generated code of proto/, offline once the tools are there
 gen: proto/tools/node_modules/.stamp $(VALIDATE)
 	$(BUF) generate --template proto/buf.gen.yaml
+	$(BUF) generate --template proto/buf.gen.ts.yaml
 
 ## gen-check: fails when gen would change what is in the tree
 gen-check: proto/tools/node_modules/.stamp $(VALIDATE)
@@ -128,6 +129,14 @@ build:
 # The simulation and the stories have their own stage.
 unit:
 	go test -race -shuffle=on $$(go list ./... | grep -vE '/e2e/(sim|alerts|scenario|load|conformance|browser)(/|$$)')
+
+## ts: the client for browsers, Node and React Native: types, tests, what is published
+ts: clients/ts/node_modules/.stamp
+	cd clients/ts && npm run --silent check && npm test --silent && npm run --silent build
+
+clients/ts/node_modules/.stamp: clients/ts/package-lock.json
+	cd clients/ts && npm ci --ignore-scripts --no-audit --no-fund
+	@touch $@
 
 scenarios:
 	@.ci/need e2e/scenario "the stories"
