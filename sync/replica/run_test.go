@@ -31,6 +31,8 @@ type world struct {
 	backup *server
 	flying []answer
 	resets int
+	// heard, if set, is told every step.
+	heard func(move)
 }
 
 func newWorld() *world {
@@ -108,8 +110,10 @@ func (w *world) step(p *program) error {
 		}
 	case op < 63:
 		w.stored = w.view.Snapshot()
+		w.tell(move{Do: "store"})
 	default: // the client is killed and opens what it has stored
 		w.view = replica.Open(w.stored)
+		w.tell(move{Do: "kill"})
 	}
 	return nil
 }
@@ -159,9 +163,11 @@ func (w *world) deliver(a answer) error {
 	default:
 		if applied = w.view.ApplyReset(a.asked); applied {
 			w.resets++
+			w.tell(a.move(true))
 			return w.afterReset(before)
 		}
 	}
+	w.tell(a.move(applied))
 	if !applied {
 		if diff := differs(before, w.view.Snapshot()); diff != "" {
 			return fmt.Errorf("a dropped answer left a trace (-before +after):\n%s", diff)

@@ -1,3 +1,4 @@
 // @beckon/client: what a person's device needs to work with a Beckon server.
 
-export { compareBytes, equalBytes } from "./bytes.js";
+export { View, compareKeys, keyOf, unseen } from "./view.js";
+export type { BootstrapPage, ChangesPage, Entity, Key, Place, Point, Snapshot, Step, Tombstone } from "./view.js";
