@@ -37,8 +37,9 @@ func lifeCycles() []string {
 	return []string{"sync/task", "sync/decision", "sync/effect", "sync/thread", "sync/off"}
 }
 
-// domain is the life cycles and the numbered changes they leave.
-func domain() []string { return with(lifeCycles(), "sync/changelog") }
+// domain is the life cycles, the numbered changes they leave, and the drafts
+// that name those.
+func domain() []string { return with(lifeCycles(), "sync/changelog", "sync/draft") }
 
 func syncRows() []Row {
 	const why = "the life cycles are pure and know nothing of each other's storage, transport or pushes"
@@ -48,6 +49,7 @@ func syncRows() []Row {
 		{Folder: "sync/task", Imports: []string{"sync/off"}, Why: why},
 		{Folder: "sync/decision", Imports: []string{"sync/off", "sync/proof"}, Why: why},
 		{Folder: "sync/effect", Imports: []string{"sync/off", "sync/proof"}, Why: why},
+		{Folder: "sync/draft", Imports: []string{"sync/changelog", "sync/decision"}, Why: why},
 		{Folder: "sync/thread", Imports: []string{"sync/off"}, Why: why},
 		{Folder: "sync/changelog", Imports: lifeCycles(), Why: "changes name what the life cycles own"},
 		{Folder: "sync/replica", Imports: domain(), Why: "clients compile it as well"},

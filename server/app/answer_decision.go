@@ -225,6 +225,11 @@ func (a *App) answer(tx *store.Tx, p policy.Principal, c AnswerDecision, shown v
 			return AnswerResult{}, err
 		}
 	}
+	if outcome == decision.Applied {
+		if err := answeredDraft(tx, c, inst.ID); err != nil {
+			return AnswerResult{}, err
+		}
+	}
 	result := AnswerResult{Outcome: outcome, Decision: d}
 	if outcome == decision.NeedsStepUp {
 		result.Needed = cmd.Needed

@@ -69,6 +69,15 @@ func home(tx *store.Read) ([]changelog.Entity, error) {
 		named(changelog.TaskHeader, th.LastTask)
 		named(changelog.AgentLink, th.Agent)
 	}
+	// Large texts can wait; they cut nothing off that is smaller.
+	for _, kind := range []changelog.Kind{changelog.ViewState, changelog.Draft} {
+		for _, id := range recent {
+			named(kind, id)
+		}
+	}
+	for _, h := range open {
+		named(changelog.Draft, h.ID)
+	}
 	all, err := tx.Living(changelog.AccountScope, keys)
 	return fitting(all, homeBytes), err
 }

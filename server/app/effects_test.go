@@ -157,6 +157,7 @@ func kindWord(k changelog.Kind) string {
 		changelog.ThreadHeader: "thread", changelog.TaskHeader: "task", changelog.DecisionHeader: "decision",
 		changelog.Counters: "counters", changelog.Installation: "installation", changelog.Settings: "settings",
 		changelog.Item: "item", changelog.Decision: "decision", changelog.AgentLink: "link",
+		changelog.Draft: "draft", changelog.ViewState: "view",
 	}
 	if w, ok := words[k]; ok {
 		return w

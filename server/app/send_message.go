@@ -5,6 +5,7 @@ import (
 
 	"github.com/beckon-dev/beckon/server/policy"
 	"github.com/beckon-dev/beckon/server/store"
+	"github.com/beckon-dev/beckon/sync/draft"
 	"github.com/beckon-dev/beckon/sync/task"
 	"github.com/beckon-dev/beckon/sync/thread"
 )
@@ -14,6 +15,8 @@ type SendMessage struct {
 	Key    string
 	Thread string
 	Text   string
+	// Draft is the text that it was made of, cleared with it; zero clears none.
+	Draft draft.Base
 }
 
 // SendMessageResult tells where it went.
@@ -29,16 +32,14 @@ type SendMessageResult struct {
 // the text stays with the caller), ErrKeyReused, *QuotaError,
 // store.ErrNotFound.
 func (a *App) SendMessage(ctx context.Context, p policy.Principal, c SendMessage) (SendMessageResult, error) {
+	return commit(ctx, a, a.sending(p, c))
+}
+
+func (a *App) sending(p policy.Principal, c SendMessage) change[SendMessageResult] {
 	account, err := ownAccount(p, store.KindThread, c.Thread)
-	if err != nil {
-		return SendMessageResult{}, err
-	}
-	var result SendMessageResult
-	err = a.update(ctx, account, func(tx *store.Tx) error {
-		result, err = once(a, tx, p, "SendMessage", c.Key, c, func() (SendMessageResult, error) { return a.sendMessage(tx, p, c) })
-		return err
-	})
-	return result, err
+	return change[SendMessageResult]{account: account, err: err, run: func(tx *store.Tx) (SendMessageResult, error) {
+		return once(a, tx, p, "SendMessage", c.Key, c, func() (SendMessageResult, error) { return a.sendMessage(tx, p, c) })
+	}}
 }
 
 func (a *App) sendMessage(tx *store.Tx, p policy.Principal, c SendMessage) (SendMessageResult, error) {
@@ -79,6 +80,9 @@ func (a *App) sendMessage(tx *store.Tx, p policy.Principal, c SendMessage) (Send
 		if s, err = a.signal(tx, s, task.Signal{Kind: task.Message, Item: it.ID, Text: c.Text}); err != nil {
 			return SendMessageResult{}, err
 		}
+	}
+	if err := consumeDraft(tx, c.Thread, c.Draft); err != nil {
+		return SendMessageResult{}, err
 	}
 	result := SendMessageResult{Item: it, Task: s}
 	result.AsOf, err = a.asOf(tx)

@@ -58,6 +58,9 @@ func Table() map[string]Row {
 
 		v + "DecisionService/RevokeGrant": {Kinds: people},
 
+		v + "DraftService/SetDraft": {Kinds: people},
+		v + "DraftService/SetView":  {Kinds: people},
+
 		v + "EffectService/BeginEffect":    {Kinds: workers},
 		v + "EffectService/ConfirmEffect":  {Kinds: workers},
 		v + "EffectService/ReportEvidence": {Kinds: workers},

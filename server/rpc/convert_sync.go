@@ -10,6 +10,7 @@ import (
 	"github.com/beckon-dev/beckon/server/store"
 	"github.com/beckon-dev/beckon/sync/changelog"
 	"github.com/beckon-dev/beckon/sync/decision"
+	"github.com/beckon-dev/beckon/sync/draft"
 	"github.com/beckon-dev/beckon/sync/thread"
 )
 
@@ -138,6 +139,10 @@ func entityOut(stored any) (proto.Message, error) {
 		return decisionOut(e), nil
 	case store.AgentLink:
 		return linkOut(e), nil
+	case draft.State:
+		return draftOut(e), nil
+	case thread.View:
+		return viewOut(e), nil
 	default:
 		return nil, fmt.Errorf("rpc: no wire form for %T", stored)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/beckon-dev/beckon/server/store"
 	"github.com/beckon-dev/beckon/sync/changelog"
 	"github.com/beckon-dev/beckon/sync/decision"
+	"github.com/beckon-dev/beckon/sync/draft"
 	"github.com/beckon-dev/beckon/sync/effect"
 	"github.com/beckon-dev/beckon/sync/proof"
 	"github.com/beckon-dev/beckon/sync/task"
@@ -90,6 +91,8 @@ func table() []row {
 		{is: task.ErrLeaseLost, code: precondition, reason: "LEASE_LOST", text: "the lease is not the task's any more; nothing was changed"},
 		{is: task.ErrNotClaimable, code: precondition, reason: "NOT_CLAIMABLE", text: "the task is not ready, or held"},
 		{is: thread.ErrNoAgent, code: precondition, reason: "NO_AGENT", text: "nobody is there to read it; the text was not kept"},
+		{is: draft.ErrLarge, code: invalid, reason: reasonLimit, text: "the draft is too large", field: "text"},
+		{is: draft.ErrFull, code: precondition, reason: "DRAFT_FULL", text: "there are as many texts as there may be: take one of them up"},
 		{is: app.ErrUnclaimed, code: precondition, reason: "UNCLAIMED", text: "claim the server first, by the link it printed"},
 		{is: app.ErrClaimed, code: precondition, reason: "CLAIMED", text: "the account has an owner: reset it instead"},
 		{is: app.ErrKillSwitch, code: precondition, reason: "KILL_SWITCH", text: "the person has stopped every agent of the account"},

@@ -17,6 +17,7 @@ import (
 	"github.com/beckon-dev/beckon/server/store"
 	"github.com/beckon-dev/beckon/sync/changelog"
 	"github.com/beckon-dev/beckon/sync/decision"
+	"github.com/beckon-dev/beckon/sync/draft"
 	"github.com/beckon-dev/beckon/sync/effect"
 	"github.com/beckon-dev/beckon/sync/proof"
 	"github.com/beckon-dev/beckon/sync/task"
@@ -92,6 +93,8 @@ func refusals() map[string]struct {
 		"effect.ErrGeneration":         {effect.ErrGeneration, "failed_precondition", "UNKNOWN_GENERATION"},
 		"effect.ErrExit":               {effect.ErrExit, "failed_precondition", "NOT_OFFERED"},
 		"thread.ErrNoAgent":            {thread.ErrNoAgent, "failed_precondition", "NO_AGENT"},
+		"draft.ErrLarge":               {draft.ErrLarge, "invalid_argument", "LIMIT"},
+		"draft.ErrFull":                {draft.ErrFull, "failed_precondition", "DRAFT_FULL"},
 		"changelog.ErrMalformed":       {changelog.ErrMalformed, "invalid_argument", "MALFORMED"},
 		"changelog.ErrForbidden":       {changelog.ErrForbidden, "not_found", "NOT_FOUND"},
 

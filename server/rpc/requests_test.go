@@ -227,6 +227,12 @@ func readRequests(v string) map[string]request {
 		v + "ThreadService/MarkRead": named(func(_ *world, _ device, s side) proto.Message {
 			return &v1.MarkReadRequest{ThreadId: s.agent.thread, ReadMark: &v1.ReadMark{NotablePosition: 1}}
 		}),
+		v + "DraftService/SetDraft": named(func(_ *world, _ device, s side) proto.Message {
+			return &v1.SetDraftRequest{SubjectId: s.agent.asked.ID, Text: "not yet"}
+		}),
+		v + "DraftService/SetView": named(func(_ *world, _ device, s side) proto.Message {
+			return &v1.SetViewRequest{ThreadId: s.agent.thread, DecisionId: s.agent.asked.ID}
+		}),
 		v + "ThreadService/ArchiveThread": named(func(_ *world, _ device, s side) proto.Message {
 			return &v1.ArchiveThreadRequest{ThreadId: s.agent.thread, Archived: true}
 		}),

@@ -122,6 +122,7 @@ func register(srv *connect.Server, a *app.App) {
 	beckonv1connect.RegisterEffectServiceHandler(srv, effectService{a})
 	beckonv1connect.RegisterThreadServiceHandler(srv, threadService{a})
 	beckonv1connect.RegisterItemServiceHandler(srv, itemService{a})
+	beckonv1connect.RegisterDraftServiceHandler(srv, draftService{a})
 	beckonv1connect.RegisterSyncServiceHandler(srv, syncService{a})
 	beckonv1connect.RegisterAccountServiceHandler(srv, accountService{a})
 	beckonv1connect.RegisterAddressServiceHandler(srv, addressService{a})

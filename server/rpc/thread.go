@@ -22,9 +22,11 @@ func (s threadService) GetThread(ctx context.Context, r *v1.GetThreadRequest) (*
 }
 
 func (s threadService) SendMessage(ctx context.Context, r *v1.SendMessageRequest) (*v1.SendMessageResponse, error) {
-	result, err := s.app.SendMessage(ctx, principalOf(ctx), app.SendMessage{
-		Key: r.GetIdempotencyKey(), Thread: r.GetThreadId(), Text: r.GetText(),
-	})
+	c, err := sendMessageIn(r)
+	if err != nil {
+		return nil, err
+	}
+	result, err := s.app.SendMessage(ctx, principalOf(ctx), c)
 	if err != nil {
 		return nil, err
 	}

@@ -148,12 +148,7 @@ func packAnswer(a *decision.Answer) *storagev1.Answer {
 		return nil
 	}
 	return &storagev1.Answer{
-		Items: each(a.Items, func(it decision.AnswerItem) *storagev1.AnswerItem {
-			return &storagev1.AnswerItem{
-				Item: it.Item, Options: it.Options, Text: it.Text, EditedArgs: it.EditedArgs, Edited: from32(it.Edited),
-				Content: it.Content, ContentDigest: from32(it.ContentDigest),
-			}
-		}),
+		Items:        each(a.Items, packAnswerItem),
 		Installation: a.Installation, Label: a.Label, Surface: uint32(a.Surface), Key: a.Key,
 		View: from32(a.View), Proof: a.Proof, Time: micros(a.Time), DeliverTime: micros(a.DeliverTime),
 	}
@@ -164,17 +159,26 @@ func unpackAnswer(m *storagev1.Answer, r *reading) *decision.Answer {
 		return nil
 	}
 	return &decision.Answer{
-		Items: each(m.GetItems(), func(m *storagev1.AnswerItem) decision.AnswerItem {
-			return decision.AnswerItem{
-				Item: m.GetItem(), Options: m.GetOptions(), Text: m.GetText(),
-				EditedArgs: m.GetEditedArgs(), Edited: bytes32[decision.Digest](r, "answer.items.edited", m.GetEdited()),
-				Content: m.GetContent(), ContentDigest: bytes32[decision.Digest](r, "answer.items.content_digest", m.GetContentDigest()),
-			}
-		}),
+		Items:        each(m.GetItems(), func(m *storagev1.AnswerItem) decision.AnswerItem { return unpackAnswerItem(m, r) }),
 		Installation: m.GetInstallation(), Label: m.GetLabel(),
 		Surface: number[decision.Surface](r, "answer.surface", m.GetSurface()), Key: m.GetKey(),
 		View:  bytes32[decision.Digest](r, "answer.view", m.GetView()),
 		Proof: m.GetProof(), Time: moment(m.GetTime()), DeliverTime: moment(m.GetDeliverTime()),
+	}
+}
+
+func packAnswerItem(it decision.AnswerItem) *storagev1.AnswerItem {
+	return &storagev1.AnswerItem{
+		Item: it.Item, Options: it.Options, Text: it.Text, EditedArgs: it.EditedArgs, Edited: from32(it.Edited),
+		Content: it.Content, ContentDigest: from32(it.ContentDigest),
+	}
+}
+
+func unpackAnswerItem(m *storagev1.AnswerItem, r *reading) decision.AnswerItem {
+	return decision.AnswerItem{
+		Item: m.GetItem(), Options: m.GetOptions(), Text: m.GetText(),
+		EditedArgs: m.GetEditedArgs(), Edited: bytes32[decision.Digest](r, "answer.items.edited", m.GetEdited()),
+		Content: m.GetContent(), ContentDigest: bytes32[decision.Digest](r, "answer.items.content_digest", m.GetContentDigest()),
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/beckon-dev/beckon/sync/changelog"
 	"github.com/beckon-dev/beckon/sync/decision"
+	"github.com/beckon-dev/beckon/sync/draft"
 	"github.com/beckon-dev/beckon/sync/thread"
 )
 
@@ -21,6 +22,8 @@ const (
 	entItem           = entity[thread.Item, itemCodec](changelog.Item)
 	entDecision       = entity[decision.State, decisionCodec](changelog.Decision)
 	entAgentLink      = entity[AgentLink, linkCodec](changelog.AgentLink)
+	entDraft          = entity[draft.State, draftCodec](changelog.Draft)
+	entViewState      = entity[thread.View, viewCodec](changelog.ViewState)
 )
 
 func decodeEntity[T any, C codec[T]](_ entity[T, C], body []byte) (T, error) {
@@ -41,7 +44,7 @@ func publishAs[T any, C codec[T]](t *Tx, scope changelog.Scope, kind entity[T, C
 // DecodeEntity reads the stored bytes of a synced entity, so that whoever
 // sends it never learns how it is stored. The result is a ThreadHeader,
 // TaskHeader, DecisionHeader, Counters, Installation, Settings, thread.Item,
-// decision.State or AgentLink, by kind. The error means damage, or a kind that
+// decision.State, AgentLink, draft.State or thread.View, by kind. The error means damage, or a kind that
 // this release does not know.
 func DecodeEntity(kind changelog.Kind, body []byte) (any, error) {
 	switch kind {
@@ -63,6 +66,10 @@ func DecodeEntity(kind changelog.Kind, body []byte) (any, error) {
 		return decodeEntity(entDecision, body)
 	case changelog.AgentLink:
 		return decodeEntity(entAgentLink, body)
+	case changelog.Draft:
+		return decodeEntity(entDraft, body)
+	case changelog.ViewState:
+		return decodeEntity(entViewState, body)
 	default:
 		return nil, fmt.Errorf("store: unknown kind of entity: %d", kind)
 	}

@@ -37,6 +37,7 @@ func Records() []Record {
 		rowOf(tabTimer), rowOf(tabSignal), rowOf(tabCheck), rowOf(tabOnce), rowOf(tabInstall), rowOf(tabFamily), rowOf(tabUnlock),
 		rowOf(tabAgent), rowOf(tabLink), rowOf(tabKeyOf), rowOf(tabAddress), rowOf(tabSettings), rowOf(tabQuiet), rowOf(tabOutbox),
 		rowOf(tabCredential), rowOf(tabOffers), rowOf(tabRegistry), rowOf(tabEffect), rowOf(tabArtifact), rowOf(tabArtifactOf), rowOf(tabPointReady),
+		rowOf(tabDraft), bodyOf("viewstate", entViewState),
 		bodyOf("threadheader", entThreadHeader), bodyOf("taskheader", entTaskHeader), bodyOf("decisionheader", entDecisionHeader),
 		bodyOf("counters", entCounters), bodyOf("item", entItem), bodyOf("decision", entDecision),
 	}

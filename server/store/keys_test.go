@@ -17,6 +17,7 @@ import (
 	"github.com/beckon-dev/beckon/server/store"
 	"github.com/beckon-dev/beckon/server/store/memstore"
 	"github.com/beckon-dev/beckon/sync/decision"
+	"github.com/beckon-dev/beckon/sync/draft"
 	"github.com/beckon-dev/beckon/sync/effect"
 	"github.com/beckon-dev/beckon/sync/task"
 	"github.com/beckon-dev/beckon/sync/thread"
@@ -110,6 +111,8 @@ func everything(tx *store.Tx, account string, now time.Time) error {
 		tx.PutDelivery(push.Delivery{ID: "dlv", Account: account, Subject: push.Subject{Task: "tsk"}, Lane: "apns", State: push.Pending, DueAt: now, CreatedAt: now}),
 		tx.PutQuiet("adr", push.Quiet{Badge: "dlv"}),
 		tx.PutUnread("thr", "tsk", 258),
+		tx.PutDraft(draft.State{Subject: "thr", Thread: "thr", Rev: 1, Texts: []draft.Text{{Rev: 1, Installation: "ins", Words: "begun"}}}),
+		tx.PutView(thread.View{Thread: "thr", Anchor: 3, Installation: "ins"}),
 		tx.Audit("ins", "kind", "subject", "outcome"),
 	)
 }

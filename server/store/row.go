@@ -6,6 +6,7 @@ import (
 
 	"github.com/beckon-dev/beckon/push"
 	"github.com/beckon-dev/beckon/server/credential"
+	"github.com/beckon-dev/beckon/sync/draft"
 	"github.com/beckon-dev/beckon/sync/effect"
 	"github.com/beckon-dev/beckon/sync/task"
 	"github.com/beckon-dev/beckon/sync/thread"
@@ -43,6 +44,7 @@ const (
 	tabRegistry   rows[Registered, ownerCodec]          = "registry"   // global: endpoint hash → owner
 	tabEffect     rows[effect.State, effectCodec]       = "effect"     // account, effect
 	tabArtifact   rows[Artifact, artifactCodec]         = "artifact"   // account, digest in hex
+	tabDraft      rows[draft.State, draftCodec]         = "draft"      // account, thread or decision
 	tabArtifactOf rows[ArtifactRef, artifactRefCodec]   = "artifactof" // account, task, digest in hex
 	tabPointReady rows[readyRow, readyCodec]            = "pointready" // global: agent, time, account, task
 )

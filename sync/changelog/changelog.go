@@ -38,15 +38,17 @@ type Kind uint8
 
 // Kinds of entities and the scope each lives in.
 const (
-	ThreadHeader   Kind = 1 // account
-	TaskHeader     Kind = 2 // account
-	DecisionHeader Kind = 3 // account
-	Counters       Kind = 4 // account
-	Installation   Kind = 5 // account
-	Settings       Kind = 6 // account
-	Item           Kind = 7 // thread
-	Decision       Kind = 8 // thread
-	AgentLink      Kind = 9 // account
+	ThreadHeader   Kind = 1  // account
+	TaskHeader     Kind = 2  // account
+	DecisionHeader Kind = 3  // account
+	Counters       Kind = 4  // account
+	Installation   Kind = 5  // account
+	Settings       Kind = 6  // account
+	Item           Kind = 7  // thread
+	Decision       Kind = 8  // thread
+	AgentLink      Kind = 9  // account
+	Draft          Kind = 10 // account
+	ViewState      Kind = 11 // account
 )
 
 // Key is an entity's name within its scope.

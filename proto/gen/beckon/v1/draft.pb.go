@@ -31,14 +31,13 @@ type Draft struct {
 	SubjectId string `protobuf:"bytes,1,opt,name=subject_id,json=subjectId,proto3" json:"subject_id,omitempty"`
 	// Its thread.
 	ThreadId string `protobuf:"bytes,2,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
-	// Grows with each write; 1 for the first. A write names the one it builds on.
+	// The highest rev that any text of it ever had; it outlives them.
 	Rev uint64 `protobuf:"varint,3,opt,name=rev,proto3" json:"rev,omitempty"`
-	// The text itself, and what was written at the same time elsewhere.
+	// The text itself.
 	Own *DraftText `protobuf:"bytes,4,opt,name=own,proto3" json:"own,omitempty"`
-	// Texts of other devices that were written without knowledge of this one, the
-	// newest first, one a device, at most 3. Nothing here is ever thrown away by
-	// the server but for a fourth device's sake, and then the oldest text is put
-	// behind the newest sibling's own.
+	// Texts that were written without knowledge of the own one, the newest first,
+	// at most 3. Each stays until it is built on, named as merged, or taken away
+	// by its own device.
 	Siblings      []*DraftText `protobuf:"bytes,5,rep,name=siblings,proto3" json:"siblings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -124,7 +123,10 @@ type DraftText struct {
 	// The revision of the card it was begun for; 0 in a thread.
 	DecisionRevision uint32 `protobuf:"varint,5,opt,name=decision_revision,json=decisionRevision,proto3" json:"decision_revision,omitempty"`
 	// When it was written.
-	UpdateTime    *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
+	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
+	// Names this text: no other text of the draft ever has the same. A write that
+	// builds on it, and a message that was made of it, say so by this.
+	Rev           uint64 `protobuf:"varint,7,opt,name=rev,proto3" json:"rev,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -201,27 +203,39 @@ func (x *DraftText) GetUpdateTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *DraftText) GetRev() uint64 {
+	if x != nil {
+		return x.Rev
+	}
+	return 0
+}
+
 // SetDraftRequest writes a draft.
 type SetDraftRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The thread, or the decision.
 	SubjectId string `protobuf:"bytes,1,opt,name=subject_id,json=subjectId,proto3" json:"subject_id,omitempty"`
-	// The rev the text builds on; 0 for a first one. Where the draft has moved
-	// on, both texts are kept: this one becomes the sibling of its device.
+	// The rev of the text that this one builds on: what the composer took up, or
+	// what it wrote last. 0 where it began with nothing. The named text is
+	// replaced; where it is not there any more, nothing is, and this one becomes a
+	// sibling.
 	BaseRev uint64 `protobuf:"varint,2,opt,name=base_rev,json=baseRev,proto3" json:"base_rev,omitempty"`
-	// The epoch that rev was read in; a rev of another one never matches.
+	// The epoch that rev was read in, as pages and point reads name it; a rev of
+	// another one names nothing.
 	Epoch []byte `protobuf:"bytes,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// The words; at most 16,384 bytes. Empty, without items, takes away what this
-	// device has written, and nothing that another one has.
+	// device has written on that base, and nothing that another one has.
 	Text string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
-	// For a decision: what was chosen so far; at most 131,072 bytes in all.
+	// For a decision: what was chosen so far; at most 32,768 bytes in all. None of
+	// the rules of an answer is looked at.
 	Items []*AnswerItem `protobuf:"bytes,5,rep,name=items,proto3" json:"items,omitempty"`
 	// For a decision: the revision of the card.
 	DecisionRevision uint32 `protobuf:"varint,6,opt,name=decision_revision,json=decisionRevision,proto3" json:"decision_revision,omitempty"`
-	// Siblings whose text is taken up in this one, or given up, by the person.
-	MergedInstallationIds []string `protobuf:"bytes,7,rep,name=merged_installation_ids,json=mergedInstallationIds,proto3" json:"merged_installation_ids,omitempty"`
-	unknownFields         protoimpl.UnknownFields
-	sizeCache             protoimpl.SizeCache
+	// Revs of texts, in that epoch, that are taken up in this one, or given up by
+	// the person; this is how a text of another device is cleared.
+	MergedRevs    []uint64 `protobuf:"varint,7,rep,packed,name=merged_revs,json=mergedRevs,proto3" json:"merged_revs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SetDraftRequest) Reset() {
@@ -296,9 +310,9 @@ func (x *SetDraftRequest) GetDecisionRevision() uint32 {
 	return 0
 }
 
-func (x *SetDraftRequest) GetMergedInstallationIds() []string {
+func (x *SetDraftRequest) GetMergedRevs() []uint64 {
 	if x != nil {
-		return x.MergedInstallationIds
+		return x.MergedRevs
 	}
 	return nil
 }
@@ -308,7 +322,7 @@ type SetDraftResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The draft as it stands; absent when nothing is left of it.
 	Draft *Draft `protobuf:"bytes,1,opt,name=draft,proto3" json:"draft,omitempty"`
-	// The draft had moved on: the text was kept as a sibling.
+	// The text was kept as a sibling, beside what this device did not know of.
 	Diverged bool `protobuf:"varint,2,opt,name=diverged,proto3" json:"diverged,omitempty"`
 	// Account stamp that includes this write.
 	AsOf          []byte `protobuf:"bytes,3,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
@@ -608,7 +622,7 @@ const file_beckon_v1_draft_proto_rawDesc = "" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x10\n" +
 	"\x03rev\x18\x03 \x01(\x04R\x03rev\x12&\n" +
 	"\x03own\x18\x04 \x01(\v2\x14.beckon.v1.DraftTextR\x03own\x120\n" +
-	"\bsiblings\x18\x05 \x03(\v2\x14.beckon.v1.DraftTextR\bsiblings\"\x8e\x02\n" +
+	"\bsiblings\x18\x05 \x03(\v2\x14.beckon.v1.DraftTextR\bsiblings\"\xa0\x02\n" +
 	"\tDraftText\x12'\n" +
 	"\x0finstallation_id\x18\x01 \x01(\tR\x0einstallationId\x12-\n" +
 	"\x12installation_label\x18\x02 \x01(\tR\x11installationLabel\x12\x12\n" +
@@ -616,17 +630,19 @@ const file_beckon_v1_draft_proto_rawDesc = "" +
 	"\x05items\x18\x04 \x03(\v2\x15.beckon.v1.AnswerItemR\x05items\x12+\n" +
 	"\x11decision_revision\x18\x05 \x01(\rR\x10decisionRevision\x12;\n" +
 	"\vupdate_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"updateTime\"\xc2\x02\n" +
+	"updateTime\x12\x10\n" +
+	"\x03rev\x18\a \x01(\x04R\x03rev\"\xa8\x02\n" +
 	"\x0fSetDraftRequest\x12(\n" +
 	"\n" +
 	"subject_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\tsubjectId\x12\x19\n" +
 	"\bbase_rev\x18\x02 \x01(\x04R\abaseRev\x12\x1d\n" +
 	"\x05epoch\x18\x03 \x01(\fB\a\xbaH\x04z\x02\x18\x10R\x05epoch\x12\x1d\n" +
-	"\x04text\x18\x04 \x01(\tB\t\xbaH\x06r\x04(\x80\x80\x01R\x04text\x125\n" +
-	"\x05items\x18\x05 \x03(\v2\x15.beckon.v1.AnswerItemB\b\xbaH\x05\x92\x01\x02\x10\x10R\x05items\x12+\n" +
-	"\x11decision_revision\x18\x06 \x01(\rR\x10decisionRevision\x12H\n" +
-	"\x17merged_installation_ids\x18\a \x03(\tB\x10\xbaH\r\x92\x01\n" +
-	"\x10\x03\"\x06r\x04\x10\x01\x18@R\x15mergedInstallationIds\"k\n" +
+	"\x04text\x18\x04 \x01(\tB\t\xbaH\x06r\x04(\x80\x80\x01R\x04text\x12:\n" +
+	"\x05items\x18\x05 \x03(\v2\x15.beckon.v1.AnswerItemB\r\xbaH\n" +
+	"\x92\x01\a\x10\x10\"\x03\xd8\x01\x03R\x05items\x12+\n" +
+	"\x11decision_revision\x18\x06 \x01(\rR\x10decisionRevision\x12)\n" +
+	"\vmerged_revs\x18\a \x03(\x04B\b\xbaH\x05\x92\x01\x02\x10\x04R\n" +
+	"mergedRevs\"k\n" +
 	"\x10SetDraftResponse\x12&\n" +
 	"\x05draft\x18\x01 \x01(\v2\x10.beckon.v1.DraftR\x05draft\x12\x1a\n" +
 	"\bdiverged\x18\x02 \x01(\bR\bdiverged\x12\x13\n" +
@@ -650,7 +666,10 @@ const file_beckon_v1_draft_proto_rawDesc = "" +
 	"\x0fSetViewResponse\x123\n" +
 	"\n" +
 	"view_state\x18\x01 \x01(\v2\x14.beckon.v1.ViewStateR\tviewState\x12\x13\n" +
-	"\x05as_of\x18\x02 \x01(\fR\x04asOfB;Z9github.com/beckon-dev/beckon/proto/gen/beckon/v1;beckonv1b\x06proto3"
+	"\x05as_of\x18\x02 \x01(\fR\x04asOf2\x95\x01\n" +
+	"\fDraftService\x12C\n" +
+	"\bSetDraft\x12\x1a.beckon.v1.SetDraftRequest\x1a\x1b.beckon.v1.SetDraftResponse\x12@\n" +
+	"\aSetView\x12\x19.beckon.v1.SetViewRequest\x1a\x1a.beckon.v1.SetViewResponseB;Z9github.com/beckon-dev/beckon/proto/gen/beckon/v1;beckonv1b\x06proto3"
 
 var (
 	file_beckon_v1_draft_proto_rawDescOnce sync.Once
@@ -677,19 +696,23 @@ var file_beckon_v1_draft_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
 }
 var file_beckon_v1_draft_proto_depIdxs = []int32{
-	1, // 0: beckon.v1.Draft.own:type_name -> beckon.v1.DraftText
-	1, // 1: beckon.v1.Draft.siblings:type_name -> beckon.v1.DraftText
-	7, // 2: beckon.v1.DraftText.items:type_name -> beckon.v1.AnswerItem
-	8, // 3: beckon.v1.DraftText.update_time:type_name -> google.protobuf.Timestamp
-	7, // 4: beckon.v1.SetDraftRequest.items:type_name -> beckon.v1.AnswerItem
-	0, // 5: beckon.v1.SetDraftResponse.draft:type_name -> beckon.v1.Draft
-	8, // 6: beckon.v1.ViewState.update_time:type_name -> google.protobuf.Timestamp
-	4, // 7: beckon.v1.SetViewResponse.view_state:type_name -> beckon.v1.ViewState
-	8, // [8:8] is the sub-list for method output_type
-	8, // [8:8] is the sub-list for method input_type
-	8, // [8:8] is the sub-list for extension type_name
-	8, // [8:8] is the sub-list for extension extendee
-	0, // [0:8] is the sub-list for field type_name
+	1,  // 0: beckon.v1.Draft.own:type_name -> beckon.v1.DraftText
+	1,  // 1: beckon.v1.Draft.siblings:type_name -> beckon.v1.DraftText
+	7,  // 2: beckon.v1.DraftText.items:type_name -> beckon.v1.AnswerItem
+	8,  // 3: beckon.v1.DraftText.update_time:type_name -> google.protobuf.Timestamp
+	7,  // 4: beckon.v1.SetDraftRequest.items:type_name -> beckon.v1.AnswerItem
+	0,  // 5: beckon.v1.SetDraftResponse.draft:type_name -> beckon.v1.Draft
+	8,  // 6: beckon.v1.ViewState.update_time:type_name -> google.protobuf.Timestamp
+	4,  // 7: beckon.v1.SetViewResponse.view_state:type_name -> beckon.v1.ViewState
+	2,  // 8: beckon.v1.DraftService.SetDraft:input_type -> beckon.v1.SetDraftRequest
+	5,  // 9: beckon.v1.DraftService.SetView:input_type -> beckon.v1.SetViewRequest
+	3,  // 10: beckon.v1.DraftService.SetDraft:output_type -> beckon.v1.SetDraftResponse
+	6,  // 11: beckon.v1.DraftService.SetView:output_type -> beckon.v1.SetViewResponse
+	10, // [10:12] is the sub-list for method output_type
+	8,  // [8:10] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_beckon_v1_draft_proto_init() }
@@ -706,7 +729,7 @@ func file_beckon_v1_draft_proto_init() {
 			NumEnums:      0,
 			NumMessages:   7,
 			NumExtensions: 0,
-			NumServices:   0,
+			NumServices:   1,
 		},
 		GoTypes:           file_beckon_v1_draft_proto_goTypes,
 		DependencyIndexes: file_beckon_v1_draft_proto_depIdxs,

@@ -397,7 +397,13 @@ type SendMessageRequest struct {
 	// The thread.
 	ThreadId string `protobuf:"bytes,2,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
 	// At most 16,384 bytes.
-	Text          string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	Text string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	// The rev of the draft's text that this message was made of: it is cleared
+	// with it. A text that was written on since has another rev and stays. 0
+	// clears nothing.
+	ConsumesDraftRev uint64 `protobuf:"varint,4,opt,name=consumes_draft_rev,json=consumesDraftRev,proto3" json:"consumes_draft_rev,omitempty"`
+	// The epoch that rev was read in; a rev of another one clears nothing.
+	DraftEpoch    []byte `protobuf:"bytes,5,opt,name=draft_epoch,json=draftEpoch,proto3" json:"draft_epoch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -451,6 +457,20 @@ func (x *SendMessageRequest) GetText() string {
 		return x.Text
 	}
 	return ""
+}
+
+func (x *SendMessageRequest) GetConsumesDraftRev() uint64 {
+	if x != nil {
+		return x.ConsumesDraftRev
+	}
+	return 0
+}
+
+func (x *SendMessageRequest) GetDraftEpoch() []byte {
+	if x != nil {
+		return x.DraftEpoch
+	}
+	return nil
 }
 
 // SendMessageResponse tells where it went.
@@ -1095,12 +1115,15 @@ const file_beckon_v1_thread_proto_rawDesc = "" +
 	"\tthread_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\bthreadId\"e\n" +
 	"\x11GetThreadResponse\x12)\n" +
 	"\x06thread\x18\x01 \x01(\v2\x11.beckon.v1.ThreadR\x06thread\x12%\n" +
-	"\x05tasks\x18\x02 \x03(\v2\x0f.beckon.v1.TaskR\x05tasks\"\x92\x01\n" +
+	"\x05tasks\x18\x02 \x03(\v2\x0f.beckon.v1.TaskR\x05tasks\"\xea\x01\n" +
 	"\x12SendMessageRequest\x123\n" +
 	"\x0fidempotency_key\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x01R\x0eidempotencyKey\x12&\n" +
 	"\tthread_id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\bthreadId\x12\x1f\n" +
-	"\x04text\x18\x03 \x01(\tB\v\xbaH\br\x06\x10\x01(\x80\x80\x01R\x04text\"t\n" +
+	"\x04text\x18\x03 \x01(\tB\v\xbaH\br\x06\x10\x01(\x80\x80\x01R\x04text\x12,\n" +
+	"\x12consumes_draft_rev\x18\x04 \x01(\x04R\x10consumesDraftRev\x12(\n" +
+	"\vdraft_epoch\x18\x05 \x01(\fB\a\xbaH\x04z\x02\x18\x10R\n" +
+	"draftEpoch\"t\n" +
 	"\x13SendMessageResponse\x12#\n" +
 	"\x04item\x18\x01 \x01(\v2\x0f.beckon.v1.ItemR\x04item\x12#\n" +
 	"\x04task\x18\x02 \x01(\v2\x0f.beckon.v1.TaskR\x04task\x12\x13\n" +
