@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -34,12 +35,16 @@ func (h *host) readOrder(body []byte) (*order, error) {
 	if err := decode(body, &o); err != nil {
 		return nil, err
 	}
+	var given struct{ Nth *int }
+	if err := json.Unmarshal(body, &given); err != nil {
+		return nil, fmt.Errorf("%w: the body: %w", errUsage, err)
+	}
 	o.ID, o.Given, o.Vendor, o.Token = 0, 0, vendor, token
 	switch nothing := o.Status == 0 && o.Reason == "" && o.Body == "" && o.Delay == "" && o.Answer == "" && o.Header == nil && o.RetryAfter == "" &&
 		o.GoAway == "" && o.Streams == 0 && o.Then == ""; {
 	case nothing:
 		return nil, fmt.Errorf("%w: say what is to happen: fault, or status, reason, body, delay or answer", errUsage)
-	case o.Nth < 0:
+	case o.Nth < 0 || given.Nth != nil && *given.Nth == 0:
 		return nil, fmt.Errorf("%w: nth counts from 1", errUsage)
 	}
 	return &o, nil

@@ -57,7 +57,7 @@ type vendorFault struct {
 	Of   string `arg:"" help:"A phone, for requests to its present address; or apns or fcm, for all."`
 	Kind string `arg:"" help:"Fault by its name, see above; the flags change it or stand alone."      optional:""`
 
-	Nth        int               `help:"First request it is for, from 1, counted from now."`
+	Nth        int               `default:"1"                                                                                 help:"First request it is for, from 1, counted from now."`
 	Times      int               `help:"How many in a row; 1 by default."`
 	Always     bool              `help:"All from then on."`
 	Token      string            `help:"An address, with apns or fcm."`
@@ -97,6 +97,9 @@ func (vendorFault) Help() string {
 
 // Run scripts the fault.
 func (f vendorFault) Run(c call) error {
+	if f.Nth < 1 {
+		return fmt.Errorf("%w: --nth counts from 1", errUsage)
+	}
 	o := order{
 		Phone: f.Of, Fault: f.Kind, Nth: f.Nth, Times: f.Times, Token: f.Token, Env: f.Env, Endpoint: f.Endpoint,
 		Status: f.Status, Reason: f.Reason, Timestamp: f.Timestamp, Message: f.Message, Field: f.Field, Quota: f.Quota,
