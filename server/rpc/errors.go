@@ -182,7 +182,11 @@ func typedRefusal(err error) (refusal, bool) {
 		return badField(e.Field, e.Reason, e.Max), true
 	}
 	if e, ok := errors.AsType[*proof.InputError](err); ok {
-		return badField(e.Field, string(e.Reason), 0), true
+		r := badField(e.Field, string(e.Reason), 0)
+		if text := e.Reason.Sentence(); text != "" {
+			r.text = text
+		}
+		return r, true
 	}
 	if e, ok := errors.AsType[*app.QuotaError](err); ok {
 		return refusal{

@@ -23,6 +23,9 @@ type InvalidError struct {
 // Error implements error.
 func (e *InvalidError) Error() string { return fmt.Sprintf("decision: %s: %s", e.Field, e.Reason) }
 
+// reasonInvisible: words of which a person sees nothing.
+const reasonInvisible = "INVISIBLE"
+
 func invalid(reason, format string, args ...any) error {
 	return &InvalidError{Field: fmt.Sprintf(format, args...), Reason: reason}
 }
@@ -99,6 +102,10 @@ func askItem(kind Kind, it Item, i int) (Item, Class, error) {
 		return it, 0, invalid("NOT_ALLOWED", "items[%d].action", i)
 	case it.Action == nil && it.Question == "":
 		return it, 0, invalid("MISSING", "items[%d].question", i)
+	case it.Question != "" && !Legible(it.Question):
+		return it, 0, invalid(reasonInvisible, "items[%d].question", i)
+	case kind == Form && asksNothing(it.Schema):
+		return it, 0, invalid("EMPTY_FORM", "items[%d].response_schema_json", i)
 	case kind == Form && len(it.Schema) == 0:
 		return it, 0, invalid("MISSING", "items[%d].response_schema_json", i)
 	case kind != Form && len(it.Schema) > 0:
@@ -195,6 +202,9 @@ func askOptions(kind Kind, options []Option, i int) error {
 			return invalid("DUPLICATE", "items[%d].options[%d].id", i, j)
 		}
 		seen[o.ID] = true
+		if o.Label != "" && !Legible(o.Label) {
+			return invalid(reasonInvisible, "items[%d].options[%d].label", i, j)
+		}
 		if o.Text == 0 {
 			o.Text = TextNone
 		}

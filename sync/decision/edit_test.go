@@ -192,7 +192,7 @@ func TestAsk_NewKinds(t *testing.T) {
 	t.Parallel()
 	pick := decision.Option{ID: "p", Kind: decision.Pick}
 	other := decision.Option{ID: "q", Kind: decision.Pick}
-	schema := []byte(`{"type":"object"}`)
+	schema := []byte(`{"type":"object","properties":{"n":{"type":"integer"}}}`)
 	ask := func(kind decision.Kind, items ...decision.Item) (decision.State, error) {
 		return decision.Ask(decision.State{Kind: kind, Items: items}, now)
 	}
@@ -202,6 +202,10 @@ func TestAsk_NewKinds(t *testing.T) {
 		want string
 	}{
 		"a form":                       {decision.Form, decision.Item{ID: "i", Question: "?", Schema: schema}, ""},
+		"words nobody can see":         {decision.Text, decision.Item{ID: "i", Question: "\u200b \u2060"}, "items[0].question: INVISIBLE"},
+		"a choice nobody can see":      {decision.Choose, decision.Item{ID: "i", Question: "?", Options: []decision.Option{pick, {ID: "q", Kind: decision.Pick, Label: "\u00ad"}}}, "items[0].options[1].label: INVISIBLE"},
+		"a form without a field":       {decision.Form, decision.Item{ID: "i", Question: "?", Schema: []byte(`{"type":"object","title":"t","properties":{}}`)}, "items[0].response_schema_json: EMPTY_FORM"},
+		"a form of any fields":         {decision.Form, decision.Item{ID: "i", Question: "?", Schema: []byte(`{"type":"object","patternProperties":{"^x":{}}}`)}, ""},
 		"a form of nothing":            {decision.Form, decision.Item{ID: "i", Question: "?"}, "items[0].response_schema_json: MISSING"},
 		"a form nobody can send":       {decision.Form, decision.Item{ID: "i", Question: "?", Schema: schema, Options: []decision.Option{{ID: "n", Kind: decision.RejectOnce}}}, "items[0].options: NEEDS_RESPOND_AND_REFUSE"},
 		"a form nobody can refuse":     {decision.Form, decision.Item{ID: "i", Question: "?", Schema: schema, Options: []decision.Option{{ID: "y", Kind: decision.Respond}}}, "items[0].options: NEEDS_RESPOND_AND_REFUSE"},

@@ -58,6 +58,28 @@ type constSchema struct {
 	Title string `json:"title"`
 }
 
+// asksNothing reports whether a schema leaves a person nothing to fill in: an
+// object without a member, and without a keyword that could give it one.
+func asksNothing(schema []byte) bool {
+	var form map[string]json.RawMessage
+	if json.Unmarshal(schema, &form) != nil {
+		return false // what it is instead is judged where schemas are read
+	}
+	for keyword, raw := range form {
+		switch keyword {
+		case "$schema", "$id", "$comment", "type", "title", "description", "additionalProperties", "required":
+		case "properties", "$defs":
+			var members map[string]json.RawMessage
+			if json.Unmarshal(raw, &members) != nil || keyword == "properties" && len(members) > 0 {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
 // known are the keywords of the phone profile. The bounds among them are
 // checked with the answer and need no drawing.
 var (

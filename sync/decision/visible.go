@@ -54,6 +54,13 @@ func JoinsEmoji(prev, r rune) bool {
 	return prev == emojiSelector || unicode.Is(unicode.So, prev) || prev >= 0x1f3fb && prev <= 0x1f3ff
 }
 
+// Legible reports whether a text has anything in it that a person can see.
+func Legible(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool {
+		return r != utf8.RuneError && !Hidden(r) && !unicode.IsSpace(r) && !unicode.IsMark(r)
+	})
+}
+
 // Hidden covers control, format (bidi, zero-width, tags), odd spaces, private
 // and variation characters: what a reader cannot see or cannot tell apart.
 func Hidden(r rune) bool {

@@ -78,3 +78,14 @@ func FuzzFacts(f *testing.F) {
 		}
 	})
 }
+
+func TestLegible(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"": false, " \n": false, "\u200b": false, "\u202e\u2066 \ufeff": false, "\u200bx": true, "?": true, "日": true, "👍": true, "\xff": false,
+	} {
+		if got := decision.Legible(text); got != want {
+			t.Errorf("%q: %t", text, got)
+		}
+	}
+}

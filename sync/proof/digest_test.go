@@ -248,3 +248,19 @@ func TestAskedDigest_URL(t *testing.T) {
 		}
 	}
 }
+
+// Each reason has words for people, and all differ.
+func TestReason_Sentence(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{"": true}
+	for _, r := range []proof.Reason{
+		proof.ReasonSyntax, proof.ReasonTrailing, proof.ReasonNotObject, proof.ReasonDuplicateKey, proof.ReasonNumberRange, proof.ReasonNumberPrecision,
+		proof.ReasonLoneSurrogate, proof.ReasonInvalidUTF8, proof.ReasonNoncharacter, proof.ReasonTooDeep, proof.ReasonTooManyKeys,
+		proof.ReasonMissing, proof.ReasonRepeated, proof.ReasonExclusive,
+	} {
+		if seen[r.Sentence()] {
+			t.Errorf("%s: %q", r, r.Sentence())
+		}
+		seen[r.Sentence()] = true
+	}
+}

@@ -44,6 +44,43 @@ const (
 	ReasonExclusive Reason = "EXCLUSIVE"
 )
 
+// Sentence says the reason to people, as what the input is or has. It is "" for
+// a word of another version.
+func (r Reason) Sentence() string {
+	switch r {
+	case ReasonSyntax:
+		return "it is not what JSON or a URL looks like here"
+	case ReasonTrailing:
+		return "something follows after the JSON document"
+	case ReasonNotObject:
+		return "it has to be a JSON object, as {…}"
+	case ReasonDuplicateKey:
+		return "an object has the same key twice"
+	case ReasonNumberRange:
+		return "a number is larger than 9007199254740991, beyond which not every program is exact; send it as a string"
+	case ReasonNumberPrecision:
+		return "a number has more digits than every program keeps; send it as a string"
+	case ReasonLoneSurrogate:
+		return "a \\u escape is half a character"
+	case ReasonInvalidUTF8:
+		return "it is not UTF-8"
+	case ReasonNoncharacter:
+		return "it has a code point that is no character"
+	case ReasonTooDeep:
+		return fmt.Sprintf("it is nested more than %d deep", MaxDepth)
+	case ReasonTooManyKeys:
+		return fmt.Sprintf("it has more than %d keys", MaxKeys)
+	case ReasonMissing:
+		return "it has to be there"
+	case ReasonRepeated:
+		return "an id is there twice"
+	case ReasonExclusive:
+		return "it may not stand beside what else is there"
+	default:
+		return ""
+	}
+}
+
 // InputError says which input was refused and why. It carries a position and
 // never any of the content, because it may reach a log.
 type InputError struct {
