@@ -146,6 +146,10 @@ func (s *session) confirm(p *beckon.Person, d *v1.Decision, items []*v1.AnswerIt
 // printParts prints what the person puts in place of the agent's arguments, as
 // the server reads it, and the form as it will be sent.
 func (s *session) printParts(ctx context.Context, p *beckon.Person, d *v1.Decision, it *v1.AnswerItem) error {
+	if text := it.GetText(); text != "" {
+		s.sayf("you send:")
+		s.fact("text", text)
+	}
 	if content := it.GetContentJson(); len(content) > 0 {
 		s.sayf("you send:")
 		s.fact("form", string(content))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect/v2"
+	"github.com/alecthomas/kong"
 
 	beckon "github.com/beckon-dev/beckon/clients/go"
 	v1 "github.com/beckon-dev/beckon/proto/gen/beckon/v1"
@@ -36,8 +37,25 @@ type askCommand struct {
 	Class      int            `default:"-1"                                                                                                       help:"${actions}how much harm it can do, 0 (reads what is public) to 4 (money, cannot be undone); 3 when left out."`
 	Reason     string         `help:"Why you ask, in your words; at most 2,048 bytes."`
 	Timeout    *time.Duration `help:"How long the person has, 1s to 720h; no end when left out."`
-	Key        string         `help:"Name of the question: asked again under the same name, it is the same question, also after it was answered."`
+	Key        keyName        `help:"Name of the question: asked again under the same name, it is the same question, also after it was answered."`
 	KeyFile    string         `help:"Outside of 'beckon run': file with the agent's key."                                                         placeholder:"FILE"                                                                                                  type:"path"`
+}
+
+// keyName is a name that was given: an empty one, as of a variable that is not
+// set, must not ask without a name.
+type keyName string
+
+// Decode reads the flag.
+func (k *keyName) Decode(ctx *kong.DecodeContext) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("name", &text); err != nil {
+		return err
+	}
+	if text == "" {
+		return errors.New("it has to be a name; leave it out to ask a new question each time")
+	}
+	*k = keyName(text)
+	return nil
 }
 
 // Help is shown under the line about the command.
@@ -49,6 +67,9 @@ Inside 'beckon run' the question belongs to that task; elsewhere it gets a task 
 
 // Run asks and waits.
 func (c askCommand) Run(s *session) error {
+	if c.Most < 1 || c.Most > 8 {
+		return usage("--most is from 1 to 8")
+	}
 	req, err := c.request()
 	if err != nil {
 		return err
@@ -149,7 +170,7 @@ func (c askCommand) work(s *session, title string) (w *beckon.Work, own *owner, 
 	req := &v1.CreateTaskRequest{Title: title, MaxAttempts: 1, NoMessages: true, Claim: &v1.ClaimOptions{}}
 	if c.Key != "" {
 		// The same names give the same task, and one that survives its asker.
-		sum := sha256.Sum256([]byte("beckon ask\x00" + c.Key))
+		sum := sha256.Sum256([]byte("beckon ask\x00" + string(c.Key)))
 		req.IdempotencyKey, req.MaxAttempts = "ask-"+hex.EncodeToString(sum[:16]), 0
 		req.Claim.ClaimId = req.GetIdempotencyKey()
 	}

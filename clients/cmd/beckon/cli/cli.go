@@ -262,6 +262,8 @@ func hintFor(err error) string {
 		return "`beckon kill-switch` shows since when; only the person lets the agents work again"
 	case beckon.ReasonOf(err) == beckon.ReasonStepUp:
 		return "do it on an unlocked phone or in the web app; " + lastTerminal
+	case beckon.ReasonOf(err) == beckon.ReasonBadSecret:
+		return "links, codes and digits are good once and for a short time, 2 minutes for a code: ask for a new one and copy all of it"
 	case beckon.ReasonOf(err) == "CEILING":
 		return "an action without --class counts as 3; `beckon agent add --ceiling` says up to which class an agent may ask"
 	case beckon.ReasonOf(err) == beckon.ReasonKeyReused:

@@ -2,12 +2,10 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"os"
 	"slices"
+	"strings"
 	"time"
-
-	"connectrpc.com/connect/v2"
 
 	beckon "github.com/beckon-dev/beckon/clients/go"
 	v1 "github.com/beckon-dev/beckon/proto/gen/beckon/v1"
@@ -126,16 +124,38 @@ func (c pairCommand) offer(s *session, p *beckon.Person) error {
 // allows.
 func (pairCommand) confirm(s *session, offer *beckon.Offer) (*v1.Installation, error) {
 	for tries := 1; ; tries++ {
-		digits, err := s.readLine("Type the four digits it shows: ")
+		digits, err := s.readDigits("Type the four digits it shows: ")
 		if err != nil {
 			return nil, err
 		}
 		installation, err := offer.Confirm(s.ctx, digits)
-		if e, ok := errors.AsType[*beckon.Error](err); !ok || tries == 2 ||
-			e.Reason != "BAD_SECRET" && e.Code != connect.CodeInvalidArgument {
+		switch {
+		case beckon.ReasonOf(err) != beckon.ReasonBadSecret:
 			return installation, err
+		case tries == 2:
+			return nil, exit{exitNo, "these are not the digits, or the two minutes are over: nobody was let in; begin again with 'beckon pair'"}
 		}
 		s.notef("these are not the digits; there is one more try")
+	}
+}
+
+// readDigits asks until four digits are typed: a slip of the hand is no try.
+func (s *session) readDigits(prompt string) (string, error) {
+	for {
+		typed, err := s.readLine(prompt)
+		if err != nil {
+			return "", err
+		}
+		digits := strings.Map(func(r rune) rune {
+			if r == ' ' || r == '-' {
+				return -1
+			}
+			return r
+		}, typed)
+		if len(digits) == 4 && strings.Trim(digits, "0123456789") == "" {
+			return digits, nil
+		}
+		s.notef("that is not four digits, so it does not count as a try")
 	}
 }
 

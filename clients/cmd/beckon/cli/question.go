@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/beckon-dev/beckon/clients/cmd/beckon/screen"
 	beckon "github.com/beckon-dev/beckon/clients/go"
 	v1 "github.com/beckon-dev/beckon/proto/gen/beckon/v1"
 	"github.com/beckon-dev/beckon/sync/proof"
@@ -30,6 +31,8 @@ func (c askCommand) request() (*v1.RequestDecisionRequest, error) {
 	switch {
 	case q == "" || !utf8.ValidString(q):
 		return nil, usage("the question has to be a text")
+	case !legible(q):
+		return nil, usage("nobody can see anything of the question: it has only invisible characters")
 	case strings.ContainsAny(q, "\n\r\v\f\u0085\u2028\u2029"):
 		return nil, usage("the question is one line; say more in --reason")
 	case len(q) > 1024:
@@ -39,10 +42,10 @@ func (c askCommand) request() (*v1.RequestDecisionRequest, error) {
 	case c.Timeout != nil && (*c.Timeout < time.Second || *c.Timeout > 720*time.Hour):
 		return nil, usage("--timeout is from 1s to 720h")
 	}
-	if err := inText("--key", c.Key, 128); err != nil {
+	if err := inText("--key", string(c.Key), 128); err != nil {
 		return nil, err
 	}
-	req := &v1.RequestDecisionRequest{Key: c.Key, Title: shorten(q, 120, 480), AgentReason: c.Reason}
+	req := &v1.RequestDecisionRequest{Key: string(c.Key), Title: shorten(q, 120, 480), AgentReason: c.Reason}
 	if req.GetKey() == "" {
 		req.Key = beckon.NewID()
 	}
@@ -56,6 +59,12 @@ func (c askCommand) request() (*v1.RequestDecisionRequest, error) {
 		return nil, err
 	}
 	return req, c.judge(req, item)
+}
+
+// legible reports whether a person sees anything of a text.
+func legible(text string) bool {
+	_, hidden := screen.Text(text)
+	return hidden < utf8.RuneCountInString(strings.Join(strings.Fields(text), ""))
 }
 
 // inText bounds a text of the contract in characters.
@@ -85,7 +94,7 @@ func (c askCommand) judge(req *v1.RequestDecisionRequest, item *v1.DecisionItem)
 		} else if ok && strings.Contains(in.Field, "url") {
 			name = "--open"
 		}
-		return usage("%s: %s", name, proof.ReasonOf(err))
+		return usage("%s: %s", name, reasonWords(proof.ReasonOf(err)))
 	}
 	a := item.GetAction()
 	if a == nil {
@@ -98,18 +107,28 @@ func (c askCommand) judge(req *v1.RequestDecisionRequest, item *v1.DecisionItem)
 		return nil
 	case ok && (in.Field == "args" || in.Field == "target"):
 		kind := map[string]string{"args": "object", "target": "value"}[in.Field]
-		return usage("--%s is not a JSON %s as Beckon takes it: %s at byte %d", in.Field, kind, in.Reason, in.Offset)
+		return usage("--%s is not a JSON %s as Beckon takes it: %s (byte %d)", in.Field, kind, reasonWords(in.Reason), in.Offset)
 	case ok:
-		return usage("--%s: %s", in.Field, in.Reason)
+		return usage("--%s: %s", in.Field, reasonWords(in.Reason))
 	default:
 		return usage("%v", err)
 	}
+}
+
+// reasonWords is a sentence with the word that scripts and the contract have.
+func reasonWords(r proof.Reason) string {
+	if text := r.Sentence(); text != "" {
+		return text + " (" + string(r) + ")"
+	}
+	return string(r)
 }
 
 // shape fills in how the question can be answered.
 func (c askCommand) shape(item *v1.DecisionItem) (v1.DecisionKind, error) {
 	const choose = v1.OptionKind_OPTION_KIND_CHOOSE
 	switch {
+	case c.Most > 1 && len(c.Option) == 0:
+		return 0, usage("--most is for a choice: add --option for each answer")
 	case c.App != "":
 		return v1.DecisionKind_DECISION_KIND_CONFIRM_ACTION, c.action(item)
 	case c.Operation != "" || c.Args != "" || c.Target != "" || c.Connection != "" || c.Class != -1 || c.Edit || c.ArgsSchema != "":
