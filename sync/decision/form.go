@@ -67,7 +67,11 @@ func asksNothing(schema []byte) bool {
 	}
 	for keyword, raw := range form {
 		switch keyword {
-		case "$schema", "$id", "$comment", "type", "title", "description", "additionalProperties", "required":
+		case "type":
+			if string(raw) != `"object"` {
+				return false
+			}
+		case "$schema", "$id", "$comment", "title", "description", "additionalProperties", "required":
 		case "properties", "$defs":
 			var members map[string]json.RawMessage
 			if json.Unmarshal(raw, &members) != nil || keyword == "properties" && len(members) > 0 {
