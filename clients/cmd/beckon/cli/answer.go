@@ -25,7 +25,8 @@ type answerCommand struct {
 
 // Help is shown under the line about the command.
 func (answerCommand) Help() string {
-	return "Refusing works from anywhere. Anything else needs a terminal with a person at it, outside of 'beckon run': " +
+	return "A result that waits for your word is answered alike: 'beckon answer dec_… accept', or 'send_back --text \"what is missing\"'.\n\n" +
+		"Refusing works from anywhere. Anything else needs a terminal with a person at it, outside of 'beckon run': " +
 		"up to class 1 always, class 2 for 15 minutes after an unlock (see 'beckon unlock'), class 3 and 4 never.\n\n" +
 		"Exit status: 0 recorded, or the same answer was there; 1 not recorded: another answer was first, the question has changed, " +
 		"it has to be answered elsewhere, or you did not confirm; 2 the command makes no sense, as with no such decision or option; " +

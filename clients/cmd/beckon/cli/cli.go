@@ -40,7 +40,8 @@ type commandLine struct {
 	Inbox      inboxCommand      `cmd:"" group:"For people" help:"List what waits for an answer, and the threads."`
 	Watch      watchCommand      `cmd:"" group:"For people" help:"Print each change as it happens: questions, answers, tasks and results."`
 	Show       showCommand       `cmd:"" group:"For people" help:"Show a decision, a task or a thread."`
-	Answer     answerCommand     `cmd:"" group:"For people" help:"Answer a decision."`
+	Answer     answerCommand     `cmd:"" group:"For people" help:"Answer a decision, or accept a result or send it back."`
+	Send       sendCommand       `cmd:"" group:"For people" help:"Write to a thread: its task hears of it, or its agent gets a new one."`
 	Revoke     revokeCommand     `cmd:"" group:"For people" help:"Take back an approval that the agent has not used yet."`
 	Snooze     snoozeCommand     `cmd:"" group:"For people" help:"Put a decision aside for a while; nobody has answered it then."`
 	DenyAll    denyAllCommand    `cmd:"" group:"For people" help:"Refuse everything that is open, of the account, an agent or a task."`

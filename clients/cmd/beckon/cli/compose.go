@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -93,6 +94,8 @@ func (c answerCommand) fill(s *session, d *v1.Decision, it *v1.DecisionItem, opt
 			text = o.GetPrefill()
 		}
 		switch {
+		case !utf8.ValidString(text):
+			return usage("--text is not UTF-8")
 		case len(text) > 4096:
 			return usage("--text has %d bytes, at most 4096", len(text))
 		case text == "" && rule == v1.TextRule_TEXT_RULE_REQUIRED:
@@ -189,6 +192,9 @@ func (c answerCommand) content(s *session, it *v1.DecisionItem) ([]byte, error) 
 		raw, err := fieldValue(f, value)
 		if err != nil {
 			return nil, err
+		}
+		if wrong := boundsOf(it.GetResponseSchemaJson(), name).refuses(f, raw); wrong != "" {
+			return nil, usage("--set %s: %s, not %q", oneLine(name), wrong, value)
 		}
 		members[name] = raw
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/beckon-dev/beckon/clients/cmd/beckon/capture"
 	beckon "github.com/beckon-dev/beckon/clients/go"
@@ -30,6 +31,8 @@ type runCommand struct {
 	Thread    string            `help:"Thread to continue."                               placeholder:"ID"`
 	Label     map[string]string `help:"Label of the task, as KEY=VALUE; may be repeated." mapsep:"none"                                                                                      placeholder:"KEY=VALUE"`
 	KeyFile   string            `help:"File with the agent's key."                        placeholder:"FILE"                                                                                 type:"path"`
+	Deadline  *time.Duration    `help:"How long the task is wanted, from now: then it is stopped, and EXPIRED."`
+	Silence   time.Duration     `default:"30m" help:"How long nothing may be heard of the command; after twice that the timeline says so. 1m to 168h."`
 	Lease     time.Duration     `default:"60s"                                            help:"How long the server may hear nothing before it gives the task up, 30s to 300s."`
 	Report    time.Duration     `default:"60s"                                            help:"How long to go on trying to tell the server how the command ended; 5s at most after Ctrl-C."`
 	KillAfter time.Duration     `default:"10s"                                            help:"What the command gets to end by itself after a stop."`
@@ -53,6 +56,12 @@ func (c runCommand) Run(s *session) error {
 	}
 	if c.Lease < 30*time.Second || c.Lease > 300*time.Second {
 		return usage("--lease is from 30s to 300s")
+	}
+	if c.Deadline != nil && *c.Deadline < time.Second {
+		return usage("--deadline is a time from now of 1s or more, such as 2h")
+	}
+	if c.Silence < time.Minute || c.Silence > 168*time.Hour {
+		return usage("--silence is from 1m to 168h")
 	}
 	if c.Thread != "" {
 		if err := s.id(c.Thread, "thr"); err != nil {
@@ -165,10 +174,14 @@ func (r *running) begin() error {
 	if title == "" {
 		title = strings.Join(r.command.Command, " ")
 	}
-	work, err := r.agent.Start(ctx, &v1.CreateTaskRequest{
+	req := &v1.CreateTaskRequest{
 		Title: shorten(title, 120, 480), ThreadId: r.command.Thread, Labels: r.command.Label, MaxAttempts: 1, NoMessages: true,
-		Claim: &v1.ClaimOptions{LeaseDuration: durationpb.New(r.command.Lease)},
-	})
+		Claim: &v1.ClaimOptions{LeaseDuration: durationpb.New(r.command.Lease)}, SilenceAfter: durationpb.New(r.command.Silence),
+	}
+	if r.command.Deadline != nil {
+		req.Deadline = timestamppb.New(time.Now().Add(*r.command.Deadline))
+	}
+	work, err := r.agent.Start(ctx, req)
 	if i, ok := errors.AsType[interrupted](context.Cause(ctx)); ok && err != nil {
 		return exit{exitSignal + int(i.signal), "interrupted before the command was started"}
 	}

@@ -235,6 +235,7 @@ func (s *session) printForm(it questionView) {
 		if f.Required {
 			notes = append(notes, "needed")
 		}
+		notes = append(notes, f.Bounds...)
 		if f.Default != "" {
 			notes = append(notes, "else "+oneLine(f.Default))
 		}

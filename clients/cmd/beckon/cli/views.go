@@ -49,12 +49,14 @@ type exhibitView struct {
 }
 
 type fieldView struct {
-	Name     string       `json:"name"`
-	Title    string       `json:"title,omitempty"`
-	Type     string       `json:"type"`
-	Required bool         `json:"required,omitempty"`
-	Default  string       `json:"default_json,omitempty"`
-	Choices  []choiceView `json:"choices,omitempty"`
+	Name     string `json:"name"`
+	Title    string `json:"title,omitempty"`
+	Type     string `json:"type"`
+	Required bool   `json:"required,omitempty"`
+	// Bounds are what the schema asks of it besides, in words.
+	Bounds  []string     `json:"bounds,omitempty"`
+	Default string       `json:"default_json,omitempty"`
+	Choices []choiceView `json:"choices,omitempty"`
 }
 
 type choiceView struct {
@@ -170,7 +172,7 @@ func questionViewOf(it *v1.DecisionItem) questionView {
 		})
 	}
 	for _, f := range it.GetForm().GetFields() {
-		v := fieldView{Name: f.GetName(), Title: f.GetTitle(), Type: word(f.GetType()), Required: f.GetRequired(), Default: string(f.GetDefaultJson())}
+		v := fieldView{Name: f.GetName(), Title: f.GetTitle(), Type: word(f.GetType()), Required: f.GetRequired(), Bounds: boundsOf(it.GetResponseSchemaJson(), f.GetName()).words(f.GetFormat()), Default: string(f.GetDefaultJson())}
 		for _, c := range f.GetChoices() {
 			v.Choices = append(v.Choices, choiceView{c.GetValue(), c.GetLabel()})
 		}
