@@ -133,7 +133,7 @@ func (pairCommand) confirm(s *session, offer *beckon.Offer) (*v1.Installation, e
 		case beckon.ReasonOf(err) != beckon.ReasonBadSecret:
 			return installation, err
 		case tries == 2:
-			return nil, exit{exitNo, "these are not the digits, or the two minutes are over: nobody was let in; begin again with 'beckon pair'"}
+			return nil, usage("these are not the digits, or the two minutes are over (BAD_SECRET): nobody was let in; begin again with 'beckon pair'")
 		}
 		s.notef("these are not the digits; there is one more try")
 	}
