@@ -12,7 +12,7 @@ import (
 const mostMessage = 16 << 10
 
 type sendCommand struct {
-	ID   string `arg:"" help:"A thread (thr_…), or a task (tsk_…) for the thread it is in." name:"id"`
+	ID   string `arg:"" help:"A thread (thr_…), or a task (tsk_…) for the thread it is in."     name:"id"`
 	Text string `arg:"" help:"What you write; - reads standard input."`
 }
 

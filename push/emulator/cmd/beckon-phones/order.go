@@ -35,7 +35,9 @@ func (h *host) readOrder(body []byte) (*order, error) {
 	if err := decode(body, &o); err != nil {
 		return nil, err
 	}
-	var given struct{ Nth *int }
+	var given struct {
+		Nth *int `json:"nth"`
+	}
 	if err := json.Unmarshal(body, &given); err != nil {
 		return nil, fmt.Errorf("%w: the body: %w", errUsage, err)
 	}
