@@ -147,11 +147,11 @@ func NewAgent(k KeyFile, opts Options) (*Agent, error) {
 }
 
 func newAgent(opts Options, creds credentials) (*Agent, error) {
-	transport, release, err := opts.transport()
+	transport, conns, err := opts.transport()
 	if err != nil {
 		return nil, err
 	}
-	return &Agent{API: newAPI(transport, release, opts.Retry, creds), opts: opts}, nil
+	return &Agent{API: newAPI(transport, conns, opts.Retry, creds), opts: opts}, nil
 }
 
 // AgentFromEnv finds an agent's key: keyFile where it is set, else

@@ -26,15 +26,22 @@ type API struct {
 	Threads       beckonv1connect.ThreadServiceClient
 	Tokens        beckonv1connect.TokenServiceClient
 
-	close func()
+	conns connections
 	retry Retry
 }
 
 // Close gives idle connections back. Calls in flight go on.
-func (a *API) Close() { a.close() }
+func (a *API) Close() { a.conns.close() }
+
+// Reconnect leaves every connection at once, without asking whether it still
+// carries anything: for a device that was asleep or is on another network now.
+// Calls in flight are made again where a repeat is the same act, and fail as by
+// a lost connection where it is not. It does nothing to a Transport of
+// [Options].
+func (a *API) Reconnect() { a.conns.drop() }
 
 // newAPI makes the services over an open transport.
-func newAPI(transport connect.Transport, release func(), retry Retry, creds credentials) *API {
+func newAPI(transport connect.Transport, conns connections, retry Retry, creds credentials) *API {
 	c := connect.NewClient(transport, caller{retry: retry.withDefaults(), creds: creds}.intercept)
 	return &API{
 		Account:       beckonv1connect.NewAccountServiceClient(c),
@@ -53,16 +60,16 @@ func newAPI(transport connect.Transport, release func(), retry Retry, creds cred
 		Threads:       beckonv1connect.NewThreadServiceClient(c),
 		Timers:        beckonv1connect.NewTimerServiceClient(c),
 		Tokens:        beckonv1connect.NewTokenServiceClient(c),
-		close:         release,
+		conns:         conns,
 		retry:         retry.withDefaults(),
 	}
 }
 
 // Anonymous is for the calls that need no credential.
 func Anonymous(opts Options) (*API, error) {
-	transport, release, err := opts.transport()
+	transport, conns, err := opts.transport()
 	if err != nil {
 		return nil, err
 	}
-	return newAPI(transport, release, opts.Retry, anonymous{}), nil
+	return newAPI(transport, conns, opts.Retry, anonymous{}), nil
 }

@@ -49,14 +49,7 @@ func (i *Inbox) Follow(ctx context.Context, changed func() error) error {
 
 func (f *following) run(ctx context.Context) error {
 	for {
-		wait, err := f.step(ctx)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			return err
-		}
-		if err := pause(ctx, wait); err != nil {
+		if err := f.round(ctx); err != nil {
 			return err
 		}
 	}
@@ -76,13 +69,45 @@ type following struct {
 	early int
 	// pollUntil is when to try a stream again; zero where streams come through.
 	pollUntil time.Time
+	// resumed: read before anything else.
+	resumed bool
+	// stop is what ends Follow: an error of changed, or of keeping the inbox.
+	stop error
+}
+
+// round follows in one way until it ends, and waits before the next.
+func (f *following) round(ctx context.Context) error {
+	round, end := f.inbox.waking.round(ctx)
+	defer end(nil)
+	wait, err := f.step(round)
+	if err == nil {
+		err = pause(round, wait)
+	}
+	f.resumed = f.inbox.waking.over()
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case f.stop != nil:
+		return f.stop
+	case f.resumed:
+		return nil // whatever else, it was cut off
+	default:
+		return err
+	}
 }
 
 // step follows in one way until it ends, and says how long to wait before the
 // next. An error ends everything.
 func (f *following) step(ctx context.Context) (time.Duration, error) {
+	if f.resumed {
+		return f.settle(f.poll(ctx, 0))
+	}
 	if time.Now().Before(f.pollUntil) {
-		return f.settle(f.poll(ctx, min(pollWait, time.Until(f.pollUntil))))
+		err := f.poll(ctx, min(pollWait, time.Until(f.pollUntil)))
+		if err != nil && ctx.Err() == nil {
+			f.early, f.pollUntil = 0, time.Time{} // the server was away: no fault of streams
+		}
+		return f.settle(err)
 	}
 	if page, running := f.inbox.view.Bootstrap(); running {
 		f.untold = true
@@ -144,10 +169,10 @@ func (f *following) tell() error {
 		return nil
 	}
 	f.untold = false
-	if err := f.inbox.saveSometimes(); err != nil {
-		return err
+	if f.stop = f.inbox.saveSometimes(); f.stop == nil {
+		f.stop = f.changed()
 	}
-	return f.changed()
+	return f.stop
 }
 
 // watch follows one stream to its end.
@@ -181,6 +206,10 @@ func (f *following) watch(ctx context.Context) (time.Duration, error) {
 // broken says how to go on after a stream that ended without a Goaway.
 func (f *following) broken(ctx context.Context, r *reading, err error) (time.Duration, error) {
 	silent := errors.Is(context.Cause(ctx), errSilent)
+	if silent {
+		// HTTP/2 would carry the next try over what has just died.
+		f.inbox.api.Reconnect()
+	}
 	e, known := errors.AsType[*Error](err)
 	switch {
 	case silent && r.patience == 0:

@@ -191,7 +191,8 @@ func dead(*wireStream) error { return connect.NewError(connect.CodeUnavailable, 
 type followed struct {
 	*streamer
 
-	told []time.Duration
+	inbox *beckon.Inbox
+	told  []time.Duration
 	// trouble is what was heard of the server: true is away.
 	trouble []bool
 	done    chan error
@@ -209,6 +210,7 @@ func follow(t *testing.T, run func(t *testing.T, f *followed), streams ...func(*
 		beckonv1connect.RegisterSyncServiceHandler(srv, f.streamer)
 		p := must(beckon.OpenPerson(path, beckon.Options{Transport: connectinprocess.New(srv)}))(t)
 		inbox := p.Inbox()
+		f.inbox = inbox
 		inbox.Trouble = func(err error) { f.trouble = append(f.trouble, err != nil) }
 		ctx, cancel := context.WithCancel(t.Context())
 		f.stop = cancel

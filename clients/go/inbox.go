@@ -16,8 +16,8 @@ import (
 )
 
 // Inbox holds the account as its person's clients see it: threads, tasks, open
-// and recent decisions, devices, agents, settings, counters. It is not safe for
-// concurrent use.
+// and recent decisions, devices, agents, settings, counters. But for
+// [Inbox.Resume] it is not safe for concurrent use.
 type Inbox struct {
 	// Trouble, where it is set, is called on the goroutine of [Inbox.Follow]: with
 	// an error when the server could not be reached twice in a row, which goes on
@@ -31,6 +31,8 @@ type Inbox struct {
 	file      string
 	savedAt   time.Time
 	levelTime time.Time
+	// waking is how Resume reaches Follow.
+	waking waking
 }
 
 // Inbox is a new, empty one, which lives in memory. See [Person.OpenInbox].

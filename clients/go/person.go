@@ -51,11 +51,11 @@ func openPerson(path string, p Profile, opts Options) (*Person, error) {
 	if err != nil {
 		return nil, err
 	}
-	transport, release, err := opts.transport()
+	transport, conns, err := opts.transport()
 	if err != nil {
 		return nil, err
 	}
-	plain := func(c credentials) *API { return newAPI(transport, release, opts.Retry, c) }
+	plain := func(c credentials) *API { return newAPI(transport, conns, opts.Retry, c) }
 	tokens := &tokenSource{path: path, key: key, held: p, exchange: plain(anonymous{}).Tokens.RefreshToken}
 	return &Person{API: plain(tokens), tokens: tokens, plain: plain, key: key, who: p, server: opts.Server, caFile: opts.CAFile}, nil
 }

@@ -1,19 +1,15 @@
 package beckon
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
 	"strings"
-	"sync"
-	"time"
 
 	"connectrpc.com/connect/v2"
 	"connectrpc.com/connect/v2/connecthttp"
@@ -86,10 +82,10 @@ func loopback(host string) bool {
 	return err == nil && addr.IsLoopback()
 }
 
-// transport makes the way to the server, and how to give its connections back.
-func (o Options) transport() (connect.Transport, func(), error) {
+// transport makes the way to the server, and the hold on its connections.
+func (o Options) transport() (connect.Transport, connections, error) {
 	if o.Transport != nil {
-		return o.Transport, func() {}, nil
+		return o.Transport, noConnections{}, nil
 	}
 	base, err := NormalizeServer(o.Server)
 	if err != nil {
@@ -106,7 +102,7 @@ func (o Options) transport() (connect.Transport, func(), error) {
 		return http.ErrUseLastResponse // a credential goes to the named server only
 	}}
 	return connecthttp.NewTransport(client, base,
-		connecthttp.WithCompressMinBytes(1024), connecthttp.WithReadMaxBytes(4<<20)), rt.close, nil
+		connecthttp.WithCompressMinBytes(1024), connecthttp.WithReadMaxBytes(4<<20)), rt, nil
 }
 
 func trust(file string) (*tls.Config, error) {
@@ -119,95 +115,4 @@ func trust(file string) (*tls.Config, error) {
 		return nil, ErrCA
 	}
 	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
-}
-
-// roundTripper speaks HTTP/2 where the server does and HTTP/1.1 elsewhere.
-// Under TLS the handshake tells. In plain text a probe without a body does:
-// trying the real call in HTTP/2 first and again in HTTP/1.1 could run it twice.
-type roundTripper struct {
-	base   string
-	h1, h2 *http.Transport // h2 is nil under TLS
-
-	mu     sync.Mutex
-	chosen *http.Transport
-}
-
-func newRoundTripper(base string, config *tls.Config) *roundTripper {
-	rt := &roundTripper{base: base, h1: newTransport(config)}
-	protocols := new(http.Protocols)
-	protocols.SetHTTP1(true)
-	if strings.HasPrefix(base, "https:") {
-		protocols.SetHTTP2(true)
-		rt.chosen = rt.h1
-	} else {
-		plain := new(http.Protocols)
-		plain.SetUnencryptedHTTP2(true)
-		rt.h2 = newTransport(nil)
-		rt.h2.Protocols = plain
-	}
-	rt.h1.Protocols = protocols
-	return rt
-}
-
-// newTransport notices a vanished server by pings; deadlines of calls do the
-// rest.
-func newTransport(config *tls.Config) *http.Transport {
-	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}
-	return &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         dialer.DialContext,
-		TLSClientConfig:     config,
-		TLSHandshakeTimeout: 5 * time.Second,
-		IdleConnTimeout:     90 * time.Second,
-		MaxIdleConnsPerHost: 8,
-		HTTP2:               &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 10 * time.Second},
-	}
-}
-
-// RoundTrip implements http.RoundTripper.
-func (rt *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
-	chosen, err := rt.choose(req.Context())
-	if err != nil {
-		if req.Body != nil {
-			_ = req.Body.Close()
-		}
-		return nil, err
-	}
-	return chosen.RoundTrip(req)
-}
-
-func (rt *roundTripper) choose(ctx context.Context) (*http.Transport, error) {
-	rt.mu.Lock()
-	defer rt.mu.Unlock()
-	if rt.chosen != nil {
-		return rt.chosen, nil
-	}
-	probe, err := http.NewRequestWithContext(ctx, http.MethodHead, rt.base+"/", nil)
-	if err != nil {
-		return nil, err
-	}
-	res, err := rt.h2.RoundTrip(probe)
-	if err == nil {
-		_ = res.Body.Close()
-		rt.chosen = rt.h2
-		return rt.chosen, nil
-	}
-	if neverSent(err) || ctx.Err() != nil {
-		return nil, err // nobody there: learn it next time
-	}
-	rt.chosen = rt.h1
-	return rt.chosen, nil
-}
-
-func (rt *roundTripper) close() {
-	rt.h1.CloseIdleConnections()
-	if rt.h2 != nil {
-		rt.h2.CloseIdleConnections()
-	}
-}
-
-// neverSent reports that a call has not left this machine.
-func neverSent(err error) bool {
-	op, ok := errors.AsType[*net.OpError](err)
-	return ok && op.Op == "dial"
 }

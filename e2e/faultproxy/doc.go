@@ -26,6 +26,7 @@
 //	together     the copies at the same time, not one after another
 //	drop_answer  the server carries it out, the connection ends without an answer
 //	buffer       the answer is held back until its end
+//	cache        answered from an earlier answer, unless that was no-store
 //
 // What is random comes from the seed, by the number of a connection or the
 // number of a request among those of its path: the same run meets the same

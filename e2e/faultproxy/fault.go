@@ -65,7 +65,8 @@ type Rule struct {
 	Path string `json:"path,omitempty"`
 	// Times is how many requests it is for; 0 is all.
 	Times int `json:"times,omitempty"`
-	// Percent is how many of a hundred requests it happens to; 0 is all.
+	// Percent is how many of a hundred requests it happens to, the others meet
+	// the next rule that fits; 0 is all.
 	Percent int `json:"percent,omitempty"`
 
 	// Status answers instead of the server, with RetryAfter seconds if not 0.
@@ -78,6 +79,9 @@ type Rule struct {
 	DropAnswer bool `json:"drop_answer,omitempty"`
 	// Buffer holds the answer back until its end.
 	Buffer bool `json:"buffer,omitempty"`
+	// Cache answers from an earlier answer to the same request, where the server
+	// has not forbidden to keep it.
+	Cache bool `json:"cache,omitempty"`
 }
 
 // Check tells what makes no sense.
@@ -87,6 +91,8 @@ func (r Rule) Check() error {
 		return fmt.Errorf("faultproxy: a number out of range in %+v", r)
 	case r.Status != 0 && (r.Status < 400 || r.Status > 599):
 		return fmt.Errorf("faultproxy: status %d is no fault", r.Status)
+	case r.Cache && (r.Copies != 0 || r.DropAnswer):
+		return fmt.Errorf("faultproxy: a cache sends one copy and drops nothing: %+v", r)
 	case r.Copies < -1 || r.Copies > 3:
 		return fmt.Errorf("faultproxy: %d copies, at most 3", r.Copies)
 	}

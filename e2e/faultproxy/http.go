@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -37,6 +38,10 @@ type HTTPCounts struct {
 	Inserted int `json:"inserted"`
 	Dropped  int `json:"dropped"`
 	Buffered int `json:"buffered"`
+	// Replayed answers came from the cache.
+	Replayed int `json:"replayed"`
+	// Paths are the requests by their path.
+	Paths map[string]int `json:"paths"`
 	// HTTP1 and HTTP2 are the requests by what the client spoke.
 	HTTP1 int `json:"http1"`
 	HTTP2 int `json:"http2"`
@@ -57,6 +62,7 @@ type HTTP struct {
 	http1  bool
 	rules  []Rule
 	seen   map[string]uint64 // requests by path
+	kept   map[string]kept
 	counts HTTPCounts
 }
 
@@ -70,7 +76,7 @@ func ListenHTTP(ctx context.Context, address string, cfg HTTPConfig) (*HTTP, err
 	if err != nil {
 		return nil, fmt.Errorf("faultproxy: %w", err)
 	}
-	h := &HTTP{cfg: cfg, port: port, seen: map[string]uint64{}}
+	h := &HTTP{cfg: cfg, port: port, seen: map[string]uint64{}, kept: map[string]kept{}, counts: HTTPCounts{Paths: map[string]int{}}}
 	silent := slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
 	proxy := &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(server) },
@@ -187,7 +193,9 @@ func (h *HTTP) Rules(rules ...Rule) {
 func (h *HTTP) Counts() HTTPCounts {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.counts
+	c := h.counts
+	c.Paths = maps.Clone(c.Paths)
+	return c
 }
 
 // Close ends every connection and waits for all of it.

@@ -30,6 +30,9 @@ func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	o.got = append(o.got, r.Proto+" "+r.URL.Path+" "+string(body))
 	n := len(o.got)
 	o.mu.Unlock()
+	if r.URL.Path == "/private" {
+		w.Header().Set("Cache-Control", "no-store, no-transform")
+	}
 	if r.URL.Path == "/stream" {
 		_, _ = io.WriteString(w, "first ")
 		_ = http.NewResponseController(w).Flush()
@@ -222,6 +225,23 @@ func TestHTTP_Inserted(t *testing.T) {
 	check(t, err)
 	if res.StatusCode != 200 {
 		t.Error("a rule for another path gave", res.Status)
+	}
+}
+
+func TestHTTP_Cache(t *testing.T) {
+	t.Parallel()
+	h, _, c := before(t, 1)
+	h.Rules(faultproxy.Rule{Cache: true})
+	for i, want := range []string{"/a answer 1", "/a answer 1", "/private answer 2", "/private answer 3"} {
+		path, answer, _ := strings.Cut(want, " ")
+		got, _, err := post(c, h.URL()+path, "same")
+		check(t, err)
+		if got != answer {
+			t.Errorf("request %d to %s: %q, want %q", i, path, got, answer)
+		}
+	}
+	if got := h.Counts(); got.Replayed != 1 || got.Paths["/a"] != 2 {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -28,6 +28,7 @@ func (h *HTTP) judge(r *http.Request) verdict {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.counts.Requests++
+	h.counts.Paths[r.URL.Path]++
 	n := h.seen[r.URL.Path]
 	h.seen[r.URL.Path]++
 	path := fnv.New64a()
@@ -38,13 +39,13 @@ func (h *HTTP) judge(r *http.Request) verdict {
 		if rule.Times < 0 || !strings.HasSuffix(r.URL.Path, rule.Path) {
 			continue
 		}
+		if rule.Percent > 0 && chance.IntN(100) >= rule.Percent {
+			continue
+		}
 		if rule.Times > 0 {
 			if rule.Times--; rule.Times == 0 {
 				rule.Times = -1 // used up
 			}
-		}
-		if rule.Percent > 0 && chance.IntN(100) >= rule.Percent {
-			break
 		}
 		v := verdict{Rule: *rule, copies: max(rule.Copies, 1)}
 		if rule.Copies < 0 {
@@ -80,13 +81,16 @@ func (h *HTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 		h.count(func(c *HTTPCounts) { c.Inserted++ })
 		return inserted(r, v.Rule), nil
 	}
-	if v.copies == 1 && !v.DropAnswer && !v.Buffer {
+	if v.copies == 1 && !v.DropAnswer && !v.Buffer && !v.Cache {
 		h.count(func(c *HTTPCounts) { c.Sent++ })
 		return way.RoundTrip(r)
 	}
 	body, err := read(r.Body)
 	if err != nil {
 		return nil, err
+	}
+	if v.Cache {
+		return h.cached(way, r, body, v)
 	}
 	if v.Buffer {
 		h.count(func(c *HTTPCounts) { c.Buffered++ })
@@ -97,6 +101,46 @@ func (h *HTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, errDropped
 	}
 	return answers[v.deliver].res, answers[v.deliver].err
+}
+
+// cached answers as a shared cache does that takes two requests for one when
+// path and body are the same, and keeps all that it may.
+func (h *HTTP) cached(way http.RoundTripper, r *http.Request, body []byte, v verdict) (*http.Response, error) {
+	key := r.Method + " " + r.URL.Path + "\x00" + string(body)
+	h.mu.Lock()
+	k, ok := h.kept[key]
+	h.mu.Unlock()
+	if ok {
+		h.count(func(c *HTTPCounts) { c.Replayed++ })
+		return k.response(r), nil
+	}
+	a := h.ask(way, r, body, v)[0]
+	if a.err != nil || a.res.StatusCode != http.StatusOK || strings.Contains(a.res.Header.Get("Cache-Control"), "no-store") {
+		return a.res, a.err
+	}
+	data, err := read(a.res.Body)
+	if err != nil {
+		return nil, err
+	}
+	k = kept{header: a.res.Header.Clone(), trailer: a.res.Trailer.Clone(), body: data}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.kept[key] = k
+	return k.response(r), nil
+}
+
+// kept is an answer in the cache.
+type kept struct {
+	header, trailer http.Header
+	body            []byte
+}
+
+func (k kept) response(r *http.Request) *http.Response {
+	return &http.Response{
+		StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
+		Header: k.header.Clone(), Trailer: k.trailer.Clone(), ContentLength: int64(len(k.body)),
+		Body: io.NopCloser(bytes.NewReader(k.body)),
+	}
 }
 
 // answer is one of the server, read to its end.
