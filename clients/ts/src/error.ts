@@ -10,7 +10,7 @@ export class BeckonError extends Error {
   override readonly name = "BeckonError";
   /** The coarse kind. */
   readonly code: Code;
-  /** The stable word to act on; empty from what is not Beckon, such as a proxy. */
+  /** The stable word to act on; UNREACHABLE where nobody has answered, empty from what is not Beckon, such as a proxy. */
   readonly reason: string;
   /** Path of the request field at fault, in proto names; empty when none is. */
   readonly field: string;
@@ -53,7 +53,7 @@ export class BeckonError extends Error {
     const unreached = cause instanceof TypeError || e.cause instanceof TypeError;
     const code = unreached && e.code === Code.Unknown ? Code.Unavailable : e.code;
     return new BeckonError(e.rawMessage, {
-      code, cause, reason: info?.reason ?? "", field: info?.field ?? "", max: info?.max ?? 0n,
+      code, cause, reason: info?.reason ?? (unreached ? "UNREACHABLE" : ""), field: info?.field ?? "", max: info?.max ?? 0n,
       retryAfter: info?.retryAfter ? durationMs(info.retryAfter) : 0,
     });
   }

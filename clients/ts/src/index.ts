@@ -10,3 +10,5 @@ export type { Refresh } from "./proof.js";
 export { MemoryIdentity, withTokens } from "./identity.js";
 export type { Identity, IdentityStore } from "./identity.js";
 export { anonymous, authorized, deadline, webTransport } from "./transport.js";
+export { Follower } from "./follow.js";
+export type { FollowOptions } from "./follow.js";
