@@ -196,7 +196,7 @@ func (c *conn) carry(from, to net.Conn, down bool) {
 	if down {
 		way |= 1
 	}
-	chance := rand.New(rand.NewPCG(c.proxy.seed, way)) //nolint:gosec // it has to repeat
+	chance := rand.New(rand.NewPCG(c.proxy.seed, way))
 	buffer := make([]byte, 32<<10)
 	var last time.Time
 	for {

@@ -94,7 +94,7 @@ func ListenHTTP(ctx context.Context, address string, cfg HTTPConfig) (*HTTP, err
 	for i := range h.doors {
 		h.doors[i] = newDoor(port.Addr())
 		h.ways[i] = &http.Transport{Protocols: speaks(i, server.Scheme == "https"), TLSClientConfig: &tls.Config{RootCAs: cfg.Roots, MinVersion: tls.VersionTLS12}}
-		h.servers[i] = &http.Server{Handler: handler, Protocols: takes(i, cfg.Certificate != nil), ErrorLog: silent} //nolint:gosec // it is slow on purpose
+		h.servers[i] = &http.Server{Handler: handler, Protocols: takes(i, cfg.Certificate != nil), ErrorLog: silent}
 		h.all.Go(func() { h.serve(i) })
 	}
 	h.all.Go(h.accept)

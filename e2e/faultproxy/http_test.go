@@ -223,7 +223,7 @@ func TestHTTP_Inserted(t *testing.T) {
 	h.Rules(faultproxy.Rule{Path: "/b", Status: 502})
 	_, res, err := post(c, h.URL()+"/a", "")
 	check(t, err)
-	if res.StatusCode != 200 {
+	if res.StatusCode != http.StatusOK {
 		t.Error("a rule for another path gave", res.Status)
 	}
 }
@@ -284,7 +284,7 @@ func TestControls(t *testing.T) {
 	say("/http1", `true`, 200)
 	_, res, err := post(c, url, "")
 	check(t, err)
-	if res.StatusCode != 503 || res.ProtoMajor != 1 {
+	if res.StatusCode != http.StatusServiceUnavailable || res.ProtoMajor != 1 {
 		t.Error(res.Status, res.Proto)
 	}
 	say("/now", `{"kind":"truncate"}`, 200)
@@ -292,7 +292,7 @@ func TestControls(t *testing.T) {
 	say("/clear", ``, 200)
 	_, res, err = post(c, url, "")
 	check(t, err)
-	if res.StatusCode != 200 || res.ProtoMajor != 2 {
+	if res.StatusCode != http.StatusOK || res.ProtoMajor != 2 {
 		t.Error("after /clear:", res.Status, res.Proto)
 	}
 	res, err = control.Client().Get(control.URL + "/counts")
@@ -321,7 +321,7 @@ func TestControls(t *testing.T) {
 	t.Cleanup(bytesOnly.Close)
 	_, res, err = post(bytesOnly.Client(), bytesOnly.URL+"/rules", `[]`)
 	check(t, err)
-	if res.StatusCode != 400 {
+	if res.StatusCode != http.StatusBadRequest {
 		t.Error("rules where only bytes are carried:", res.Status)
 	}
 }

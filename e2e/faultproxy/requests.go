@@ -33,7 +33,7 @@ func (h *HTTP) judge(r *http.Request) verdict {
 	h.seen[r.URL.Path]++
 	path := fnv.New64a()
 	_, _ = io.WriteString(path, r.URL.Path)
-	chance := rand.New(rand.NewPCG(h.cfg.Seed^path.Sum64(), n)) //nolint:gosec // it has to repeat
+	chance := rand.New(rand.NewPCG(h.cfg.Seed^path.Sum64(), n))
 	for i := range h.rules {
 		rule := &h.rules[i]
 		if rule.Times < 0 || !strings.HasSuffix(r.URL.Path, rule.Path) {
