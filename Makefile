@@ -138,6 +138,6 @@ clients/ts/node_modules/.stamp: clients/ts/package-lock.json
 	cd clients/ts && npm ci --ignore-scripts --no-audit --no-fund
 	@touch $@
 
-scenarios:
+scenarios: clients/ts/node_modules/.stamp
 	@.ci/need e2e/scenario "the stories"
 	go test -race -shuffle=on -timeout 20m ./e2e/scenario/...

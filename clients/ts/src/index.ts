@@ -12,3 +12,5 @@ export type { Identity, IdentityStore } from "./identity.js";
 export { anonymous, authorized, deadline, webTransport } from "./transport.js";
 export { Follower } from "./follow.js";
 export type { FollowOptions } from "./follow.js";
+export { claim, parseClaimLink } from "./claim.js";
+export type { Device } from "./claim.js";
