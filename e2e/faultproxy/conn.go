@@ -18,7 +18,7 @@ type conn struct {
 	mu    sync.Mutex
 	far   net.Conn // nil before the server was reached, and in a black hole
 	fault Fault
-	// passed counts bytes of the server since the fault was set.
+	// passed counts bytes of the direction that the fault counts, since it was set.
 	passed int64
 	// told: the fault was counted.
 	told bool
@@ -38,26 +38,26 @@ func (c *conn) run() {
 	if c.swallows() {
 		c.tell()
 		_, _ = io.Copy(io.Discard, c.near)
-		c.ended()
+		c.ended(Up)
 		return
 	}
 	if !c.set(c.now()) { // what happens at once happens
 		return
 	}
-	far, err := c.proxy.dial()
+	far, err := c.proxy.dial(c.proxy.ctx)
 	if err != nil || !c.reached(far) {
 		return
 	}
 	var both sync.WaitGroup
-	both.Go(func() { c.carry(c.near, far, false) })
-	both.Go(func() { c.carry(far, c.near, true) })
+	both.Go(func() { c.carry(c.near, far, Up) })
+	both.Go(func() { c.carry(far, c.near, Down) })
 	both.Wait()
 }
 
 // swallows: it is a black hole before the server is asked for.
 func (c *conn) swallows() bool {
 	f := c.now()
-	return f.Kind == BlackHole && f.After == 0
+	return f.Kind == BlackHole && f.After == 0 && f.Way == Both
 }
 
 func (c *conn) now() Fault {
@@ -90,7 +90,7 @@ func (c *conn) set(f Fault) bool {
 	left := c.gone && f.Kind != HalfOpen && f.Kind != BlackHole
 	if f.Kind == IdleCut && !c.closed {
 		// Not closed, so run has not returned and the group waits for more.
-		c.proxy.all.Go(func() { c.listen(f.idle(), changed) })
+		c.proxy.all.Go(func() { c.listen(f, changed) })
 	}
 	c.mu.Unlock()
 	if left {
@@ -105,7 +105,8 @@ func (c *conn) set(f Fault) bool {
 }
 
 // listen cuts once nothing has passed for so long.
-func (c *conn) listen(patience time.Duration, changed <-chan struct{}) {
+func (c *conn) listen(f Fault, changed <-chan struct{}) {
+	patience := f.idle()
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	for {
@@ -121,10 +122,23 @@ func (c *conn) listen(patience time.Duration, changed <-chan struct{}) {
 		c.mu.Unlock()
 		if left <= 0 {
 			c.tell()
-			c.over()
+			if f.Silent {
+				c.forget()
+			} else {
+				c.over()
+			}
 			return
 		}
 		timer.Reset(left)
+	}
+}
+
+// forget lets nothing pass any more, as half_open does, once and without a word.
+func (c *conn) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.fault.Kind == IdleCut {
+		c.fault, c.passed = Fault{Kind: HalfOpen}, 0
 	}
 }
 
@@ -186,23 +200,23 @@ type chunk struct {
 
 // carry reads, while another goroutine writes, so that what is late does not
 // make what follows later.
-func (c *conn) carry(from, to net.Conn, down bool) {
+func (c *conn) carry(from, to net.Conn, way Way) {
 	late := make(chan chunk, 256)
 	var writing sync.WaitGroup
-	writing.Go(func() { c.deliver(late, to, down) })
+	writing.Go(func() { c.deliver(late, to, way) })
 	defer writing.Wait()
 	defer close(late)
-	way := uint64(c.number) << 1
-	if down {
-		way |= 1
+	number := uint64(c.number) << 1
+	if way == Down {
+		number |= 1
 	}
-	chance := rand.New(rand.NewPCG(c.proxy.seed, way))
+	chance := rand.New(rand.NewPCG(c.proxy.seed, number))
 	buffer := make([]byte, 32<<10)
 	var last time.Time
 	for {
 		n, err := from.Read(buffer)
 		if n > 0 {
-			due := c.due(chance)
+			due := c.due(chance, way)
 			if due.Before(last) {
 				due = last
 			}
@@ -219,8 +233,11 @@ func (c *conn) carry(from, to net.Conn, down bool) {
 	}
 }
 
-func (c *conn) due(chance *rand.Rand) time.Time {
+func (c *conn) due(chance *rand.Rand, way Way) time.Time {
 	f := c.now()
+	if !f.about(way) {
+		return time.Now()
+	}
 	delay := time.Duration(f.LatencyMS) * time.Millisecond
 	if f.JitterMS > 0 {
 		delay += time.Duration(chance.Int64N(f.JitterMS*int64(time.Millisecond) + 1))
@@ -230,31 +247,57 @@ func (c *conn) due(chance *rand.Rand) time.Time {
 
 // deliver writes what was read, and ends both ends when it is all written:
 // unless nobody is to be told.
-func (c *conn) deliver(late <-chan chunk, to net.Conn, down bool) {
+func (c *conn) deliver(late <-chan chunk, to net.Conn, way Way) {
 	for ch := range late {
-		if wait := time.Until(ch.due); wait > 0 {
-			timer := time.NewTimer(wait)
-			select {
-			case <-timer.C:
-			case <-c.done:
-				timer.Stop()
-			}
-		}
-		data, strikes, f := c.admit(ch.data, down)
-		if len(data) > 0 {
-			if _, err := to.Write(data); err != nil && !strikes {
-				c.ended()
-			}
+		c.wait(time.Until(ch.due))
+		data, strikes, f := c.admit(ch.data, way)
+		if err := c.write(to, data, f, way); err != nil && !strikes {
+			c.ended(way)
 		}
 		if strikes {
 			c.strike(f)
 		}
 	}
-	c.ended()
+	c.ended(way)
+}
+
+// wait returns after d, or when all is over.
+func (c *conn) wait(d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-c.done:
+	}
+}
+
+// write takes as long as the bandwidth wants, in steps of a twentieth second.
+func (c *conn) write(to net.Conn, data []byte, f Fault, way Way) error {
+	rate := f.BytesPerSecond
+	if !f.about(way) {
+		rate = 0
+	}
+	for len(data) > 0 {
+		n := len(data)
+		if rate > 0 {
+			n = int(min(int64(n), max(rate/20, 1)))
+		}
+		if _, err := to.Write(data[:n]); err != nil {
+			return err
+		}
+		data = data[n:]
+		if rate > 0 {
+			c.wait(time.Duration(n) * time.Second / time.Duration(rate))
+		}
+	}
+	return nil
 }
 
 // admit is how much of some bytes passes, and whether the fault happens then.
-func (c *conn) admit(data []byte, down bool) (pass []byte, strikes bool, f Fault) {
+func (c *conn) admit(data []byte, way Way) (pass []byte, strikes bool, f Fault) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f = c.fault
@@ -263,13 +306,13 @@ func (c *conn) admit(data []byte, down bool) (pass []byte, strikes bool, f Fault
 		return data, false, f
 	}
 	room := f.After - c.passed
-	if !down {
-		if room <= 0 {
+	if !f.counts(way) {
+		if room <= 0 && !(f.Kind == BlackHole && f.Way != Both) {
 			return nil, false, f
 		}
 		return data, false, f
 	}
-	strikes = int64(len(data)) >= room
+	strikes = int64(len(data)) >= room && !c.told
 	data = data[:min(int64(len(data)), max(room, 0))]
 	c.passed += int64(len(data))
 	return data, strikes, f
@@ -277,10 +320,10 @@ func (c *conn) admit(data []byte, down bool) (pass []byte, strikes bool, f Fault
 
 // ended hears that one end is gone. Where nobody is to be told, the other end
 // stays until the proxy closes.
-func (c *conn) ended() {
+func (c *conn) ended(way Way) {
 	c.mu.Lock()
 	f := c.fault
-	silent := (f.Kind == HalfOpen || f.Kind == BlackHole) && c.passed >= f.After
+	silent := (f.Kind == HalfOpen || f.Kind == BlackHole) && c.passed >= f.After && f.about(way)
 	c.gone = c.gone || silent
 	c.mu.Unlock()
 	if silent {

@@ -24,7 +24,8 @@ type Controls struct {
 //	POST /now     fault           for every open connection
 //	POST /rules   [rule, …]       for requests, instead of those there are
 //	POST /http1   true or false   new connections speak HTTP/1.1 alone
-//	POST /clear                   nothing happens to what is new
+//	POST /refuse  true or false   nobody listens: connections are refused
+//	POST /clear                   nothing happens to what is new, and one listens
 //	GET  /counts                  {"connections": …, "requests": …}
 func (c Controls) Handler() http.Handler {
 	mux := http.NewServeMux()
@@ -45,8 +46,13 @@ func (c Controls) Handler() http.Handler {
 			c.HTTP.Rules()
 			c.HTTP.Downgrade(false)
 		}
+		if err := c.Proxy.Refuse(false); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
 		say(w, struct{}{})
 	})
+	mux.HandleFunc("POST /refuse", told(c.Proxy.Refuse))
 	mux.HandleFunc("POST /rules", told(c.rules))
 	mux.HandleFunc("POST /http1", told(func(on bool) error {
 		if c.HTTP == nil {

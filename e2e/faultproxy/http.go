@@ -40,6 +40,8 @@ type HTTPCounts struct {
 	Buffered int `json:"buffered"`
 	// Replayed answers came from the cache.
 	Replayed int `json:"replayed"`
+	// Truncated answers were to be cut in their body.
+	Truncated int `json:"truncated"`
 	// Paths are the requests by their path.
 	Paths map[string]int `json:"paths"`
 	// HTTP1 and HTTP2 are the requests by what the client spoke.

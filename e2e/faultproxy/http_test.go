@@ -245,6 +245,33 @@ func TestHTTP_Cache(t *testing.T) {
 	}
 }
 
+// A body is cut where it is said, in both protocols, also of a stream.
+func TestHTTP_TruncateBody(t *testing.T) {
+	t.Parallel()
+	h, o, c := before(t, 1)
+	close(o.more)
+	for _, http1 := range []bool{false, true} {
+		h.Downgrade(http1)
+		c.CloseIdleConnections()
+		for path, want := range map[string]string{"/a": "answer", "/stream": "first "} {
+			h.Rules(faultproxy.Rule{Path: path, TruncateBody: true, After: 6, Times: 1})
+			res, err := c.Get(h.URL() + path)
+			check(t, err)
+			got, err := io.ReadAll(res.Body)
+			check(t, res.Body.Close())
+			if string(got) != want || err == nil || (res.ProtoMajor == 1) != http1 {
+				t.Errorf("%s %s: %q, %v", res.Proto, path, got, err)
+			}
+			if _, _, err := post(c, h.URL()+path, ""); err != nil {
+				t.Error("the one after it:", err)
+			}
+		}
+	}
+	if n := h.Counts().Truncated; n != 4 {
+		t.Error(n, "are counted")
+	}
+}
+
 func TestHTTP_Percent(t *testing.T) {
 	t.Parallel()
 	h, _, c := before(t, 5)
@@ -289,6 +316,7 @@ func TestControls(t *testing.T) {
 	}
 	say("/now", `{"kind":"truncate"}`, 200)
 	say("/all", `{"kind":"black_hole"}`, 200)
+	say("/refuse", `true`, 200)
 	say("/clear", ``, 200)
 	_, res, err = post(c, url, "")
 	check(t, err)
@@ -310,7 +338,7 @@ func TestControls(t *testing.T) {
 		"/next":  {`[{"kind":"flood"}]`, `[{"after":-1}]`, `{}`, `[{"colour":1}]`},
 		"/all":   {`{"kind":"idle_cut","after":3}`, `{"latency_ms":-1}`},
 		"/now":   {`[]`},
-		"/rules": {`[{"status":200}]`, `[{"copies":4}]`, `[{"percent":101}]`},
+		"/rules": {`[{"status":200}]`, `[{"copies":4}]`, `[{"percent":101}]`, `[{"after":1}]`, `[{"truncate_body":true,"drop_answer":true}]`},
 		"/http1": {`"yes"`},
 	} {
 		for _, body := range bodies {

@@ -24,14 +24,17 @@ type Counts struct {
 
 // Proxy carries TCP connections to one server. It is safe for concurrent use.
 type Proxy struct {
-	port   net.Listener
-	server string
-	seed   uint64
-	ctx    context.Context //nolint:containedctx // it is the proxy's own end
-	end    context.CancelFunc
-	all    sync.WaitGroup
+	addr string
+	dial func(context.Context) (net.Conn, error)
+	// again opens the port once more; nil where it was handed in.
+	again func() (net.Listener, error)
+	seed  uint64
+	ctx   context.Context //nolint:containedctx // it is the proxy's own end
+	end   context.CancelFunc
+	all   sync.WaitGroup
 
 	mu     sync.Mutex
+	port   net.Listener // nil while nobody listens
 	usual  Fault
 	next   []Fault
 	conns  map[*conn]struct{}
@@ -46,22 +49,62 @@ func Listen(ctx context.Context, address, server string, seed uint64) (*Proxy, e
 	if err != nil {
 		return nil, fmt.Errorf("faultproxy: %w", err)
 	}
-	p := &Proxy{
-		port: port, server: server, seed: seed, conns: map[*conn]struct{}{},
-		counts: Counts{Happened: map[Kind]int{}}, moved: make(chan struct{}),
-	}
-	p.ctx, p.end = context.WithCancel(context.WithoutCancel(ctx))
-	p.all.Go(p.accept)
+	p := Serve(ctx, port, func(ctx context.Context) (net.Conn, error) {
+		return (&net.Dialer{Timeout: dialTime}).DialContext(ctx, "tcp", server)
+	}, seed)
+	p.again = func() (net.Listener, error) { return (&net.ListenConfig{}).Listen(p.ctx, "tcp", p.addr) }
 	return p, nil
 }
 
+// Serve carries connections from a port that it closes to wherever dial leads:
+// over a network in memory, for instance.
+func Serve(ctx context.Context, port net.Listener, dial func(context.Context) (net.Conn, error), seed uint64) *Proxy {
+	p := &Proxy{
+		port: port, addr: port.Addr().String(), dial: dial, seed: seed, conns: map[*conn]struct{}{},
+		counts: Counts{Happened: map[Kind]int{}}, moved: make(chan struct{}),
+	}
+	p.ctx, p.end = context.WithCancel(context.WithoutCancel(ctx))
+	p.all.Go(func() { p.accept(port) })
+	return p
+}
+
 // Addr is where it listens.
-func (p *Proxy) Addr() string { return p.port.Addr().String() }
+func (p *Proxy) Addr() string { return p.addr }
+
+// Refuse lets nobody listen, or somebody again on the same port, which another
+// program could have taken meanwhile. What is open stays. A port that was handed
+// to [Serve] cannot be left and taken again.
+func (p *Proxy) Refuse(on bool) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.ctx.Err() != nil || on == (p.port == nil):
+		return nil
+	case p.again == nil:
+		return errors.New("faultproxy: the port is not its own")
+	case on:
+		err := p.port.Close()
+		p.port = nil
+		return err
+	}
+	port, err := p.again()
+	if err != nil {
+		return fmt.Errorf("faultproxy: %w", err)
+	}
+	p.port = port
+	p.all.Go(func() { p.accept(port) })
+	return nil
+}
 
 // Close ends every connection and waits for all of it.
 func (p *Proxy) Close() error {
-	err := p.port.Close()
 	p.end()
+	var err error
+	p.mu.Lock()
+	if p.port != nil {
+		err = p.port.Close()
+	}
+	p.mu.Unlock()
 	for _, c := range p.open() {
 		c.over()
 	}
@@ -151,9 +194,9 @@ func (p *Proxy) open() []*conn {
 	return out
 }
 
-func (p *Proxy) accept() {
+func (p *Proxy) accept(port net.Listener) {
 	for {
-		near, err := p.port.Accept()
+		near, err := port.Accept()
 		if err != nil {
 			return
 		}
@@ -175,9 +218,4 @@ func (p *Proxy) accept() {
 			p.change(func() { delete(p.conns, c) })
 		})
 	}
-}
-
-// dial reaches the server.
-func (p *Proxy) dial() (net.Conn, error) {
-	return (&net.Dialer{Timeout: dialTime}).DialContext(p.ctx, "tcp", p.server)
 }

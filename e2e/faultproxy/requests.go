@@ -83,7 +83,7 @@ func (h *HTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if v.copies == 1 && !v.DropAnswer && !v.Buffer && !v.Cache {
 		h.count(func(c *HTTPCounts) { c.Sent++ })
-		return way.RoundTrip(r)
+		return h.cut(v)(way.RoundTrip(r))
 	}
 	body, err := read(r.Body)
 	if err != nil {
@@ -100,7 +100,35 @@ func (h *HTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 		h.count(func(c *HTTPCounts) { c.Dropped++ })
 		return nil, errDropped
 	}
-	return answers[v.deliver].res, answers[v.deliver].err
+	return h.cut(v)(answers[v.deliver].res, answers[v.deliver].err)
+}
+
+// cut ends the body of an answer early, if the verdict is that.
+func (h *HTTP) cut(v verdict) func(*http.Response, error) (*http.Response, error) {
+	return func(res *http.Response, err error) (*http.Response, error) {
+		if err == nil && v.TruncateBody {
+			h.count(func(c *HTTPCounts) { c.Truncated++ })
+			res.Body = &torn{res.Body, v.After}
+		}
+		return res, err
+	}
+}
+
+// torn is a body of which only the beginning can be read.
+type torn struct {
+	io.ReadCloser
+
+	left int64
+}
+
+// Read fails where the body is torn, so the client's connection is cut.
+func (t *torn) Read(b []byte) (int, error) {
+	if t.left == 0 {
+		return 0, io.ErrUnexpectedEOF
+	}
+	n, err := t.ReadCloser.Read(b[:min(int64(len(b)), t.left)])
+	t.left -= int64(n)
+	return n, err
 }
 
 // cached answers as a shared cache does that takes two requests for one when
