@@ -16,23 +16,25 @@ import (
 // returns when this device is called; zero where nothing waits. By any device.
 // Errors: ErrWrongPrincipal, ErrRevoked, store.ErrNotFound.
 func (a *App) AcknowledgeDecision(ctx context.Context, p policy.Principal, id string) (time.Time, error) {
-	var due time.Time
-	err := a.onAccount(ctx, p, func(tx *store.Tx, inst store.Installation) error {
-		due = time.Time{}
+	return commit(ctx, a, a.acknowledging(p, id))
+}
+
+func (a *App) acknowledging(p policy.Principal, id string) change[time.Time] {
+	return onDevice(p, func(tx *store.Tx, inst store.Installation) (due time.Time, err error) {
 		if _, err := ownAccount(p, store.KindDecision, id); err != nil {
-			return err
+			return due, err
 		}
 		d, err := tx.Decision(id)
 		if err != nil || d.Status != decision.Pending {
-			return err
+			return due, err
 		}
 		own, err := addressesOf(tx.Read, inst.ID)
 		if err != nil {
-			return err
+			return due, err
 		}
 		rows, err := tx.DeliveriesAbout(id)
 		if err != nil {
-			return err
+			return due, err
 		}
 		for _, row := range rows {
 			for _, address := range own {
@@ -41,16 +43,15 @@ func (a *App) AcknowledgeDecision(ctx context.Context, p policy.Principal, id st
 				}
 				at, err := acknowledge(tx, row)
 				if err != nil {
-					return err
+					return due, err
 				}
 				if due.IsZero() || !at.IsZero() && at.Before(due) {
 					due = at
 				}
 			}
 		}
-		return nil
+		return due, nil
 	})
-	return due, err
 }
 
 // acknowledge lets one row wait and returns when it is due; zero where it does

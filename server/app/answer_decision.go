@@ -45,27 +45,26 @@ type AnswerResult struct {
 	AsOf   []byte
 }
 
-// AnswerDecision is the one verb behind RPC and tap. Answer, grant, signal,
+// AnswerDecision is the one verb behind RPC, mutation and tap. Answer, grant, signal,
 // wake, changes and audit are one transaction. Errors: *decision.InvalidError
 // for an answer that does not fit, ErrProof for a signature that is not the
 // installation's, *FieldError for edited arguments or a form that its schema
 // does not take, ErrTapSpent, ErrKillSwitch for anything but a refusal while
 // every agent is stopped, ErrRevoked, store.ErrNotFound.
 func (a *App) AnswerDecision(ctx context.Context, p policy.Principal, c AnswerDecision) (AnswerResult, error) {
+	return commit(ctx, a, a.answering(ctx, p, c))
+}
+
+// answering checks the proof, which reads but writes nothing.
+func (a *App) answering(ctx context.Context, p policy.Principal, c AnswerDecision) change[AnswerResult] {
 	account, err := ownAccount(p, store.KindDecision, c.Decision)
 	if err != nil {
-		return AnswerResult{}, err
+		return refused[AnswerResult](err)
 	}
 	shown, err := a.checkProof(ctx, p, account, &c)
-	if err != nil {
-		return AnswerResult{}, err
-	}
-	var result AnswerResult
-	err = a.updateAt(ctx, account, "answer.committed", func(tx *store.Tx) error {
-		result, err = a.answer(tx, p, c, shown)
-		return err
-	})
-	return result, err
+	return change[AnswerResult]{account: account, point: "answer.committed", err: err, run: func(tx *store.Tx) (AnswerResult, error) {
+		return a.answer(tx, p, c, shown)
+	}}
 }
 
 // verifiedProof is what a signature was checked against, before the

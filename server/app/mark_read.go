@@ -19,35 +19,34 @@ type MarkReadResult struct {
 // MarkRead moves the read mark of a thread; marks merge by the larger one, so
 // order and repetition do not matter. Error: store.ErrNotFound.
 func (a *App) MarkRead(ctx context.Context, p policy.Principal, id string, mark thread.ReadMark) (MarkReadResult, error) {
+	return commit(ctx, a, a.markingRead(p, id, mark))
+}
+
+func (a *App) markingRead(p policy.Principal, id string, mark thread.ReadMark) change[MarkReadResult] {
 	account, err := ownAccount(p, store.KindThread, id)
-	if err != nil {
-		return MarkReadResult{}, err
-	}
-	var result MarkReadResult
-	err = a.update(ctx, account, func(tx *store.Tx) error {
+	return change[MarkReadResult]{account: account, err: err, run: func(tx *store.Tx) (MarkReadResult, error) {
 		th, err := tx.Thread(id)
 		if err != nil {
-			return err
+			return MarkReadResult{}, err
 		}
 		before := tx.Counters().Badge()
 		th = thread.MarkRead(th, mark)
 		if err := tx.PutThread(th, true); err != nil {
-			return err
+			return MarkReadResult{}, err
 		}
 		told, err := a.takeBackRead(tx, th, p.Installation)
 		if err != nil {
-			return err
+			return MarkReadResult{}, err
 		}
 		if tx.Counters().Badge() < before {
 			if err := a.recount(tx, p.Installation, told); err != nil {
-				return err
+				return MarkReadResult{}, err
 			}
 		}
-		result.Mark = th.Read
+		result := MarkReadResult{Mark: th.Read}
 		result.AsOf, err = a.asOf(tx)
-		return err
-	})
-	return result, err
+		return result, err
+	}}
 }
 
 // takeBackRead lets the alerts about results that are read now disappear from

@@ -24,21 +24,19 @@ type HeldResult struct {
 // PauseTask holds a task until ResumeTask. A worker that has it is told by its
 // heartbeat. Errors: store.ErrNotFound, ErrKeyReused.
 func (a *App) PauseTask(ctx context.Context, p policy.Principal, c PauseTask) (HeldResult, error) {
-	return a.hold(ctx, p, "PauseTask", c.Key, c.Task, c, task.Pause{By: p.ID(), Reason: c.Reason})
+	return commit(ctx, a, a.pausing(p, c))
 }
 
-// hold gives a person's command on what holds a task.
-func (a *App) hold(ctx context.Context, p policy.Principal, verb, key, id string, body any, c task.Command) (HeldResult, error) {
+func (a *App) pausing(p policy.Principal, c PauseTask) change[HeldResult] {
+	return a.holding(p, "PauseTask", c.Key, c.Task, c, task.Pause{By: p.ID(), Reason: c.Reason})
+}
+
+// holding is a person's command on what holds a task.
+func (a *App) holding(p policy.Principal, verb, key, id string, body any, c task.Command) change[HeldResult] {
 	account, err := ownAccount(p, store.KindTask, id)
-	if err != nil {
-		return HeldResult{}, err
-	}
-	var result HeldResult
-	err = a.update(ctx, account, func(tx *store.Tx) error {
-		result, err = once(a, tx, p, verb, key, body, func() (HeldResult, error) { return a.holdTask(tx, p, id, c) })
-		return err
-	})
-	return result, err
+	return change[HeldResult]{account: account, err: err, run: func(tx *store.Tx) (HeldResult, error) {
+		return once(a, tx, p, verb, key, body, func() (HeldResult, error) { return a.holdTask(tx, p, id, c) })
+	}}
 }
 
 func (a *App) holdTask(tx *store.Tx, p policy.Principal, id string, c task.Command) (HeldResult, error) {

@@ -17,5 +17,9 @@ type ResumeTask struct {
 // now. A review or a stop is not lifted by it. Errors: store.ErrNotFound,
 // ErrKeyReused.
 func (a *App) ResumeTask(ctx context.Context, p policy.Principal, c ResumeTask) (HeldResult, error) {
-	return a.hold(ctx, p, "ResumeTask", c.Key, c.Task, c, task.Resume{})
+	return commit(ctx, a, a.resuming(p, c))
+}
+
+func (a *App) resuming(p policy.Principal, c ResumeTask) change[HeldResult] {
+	return a.holding(p, "ResumeTask", c.Key, c.Task, c, task.Resume{})
 }

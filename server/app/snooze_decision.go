@@ -22,27 +22,29 @@ type SnoozeResult struct {
 // Errors: *decision.InvalidError, ErrWrongPrincipal, ErrRevoked,
 // store.ErrNotFound.
 func (a *App) SnoozeDecision(ctx context.Context, p policy.Principal, id string, length time.Duration) (SnoozeResult, error) {
-	var result SnoozeResult
-	err := a.onAccount(ctx, p, func(tx *store.Tx, inst store.Installation) error {
+	return commit(ctx, a, a.snoozing(p, id, length))
+}
+
+func (a *App) snoozing(p policy.Principal, id string, length time.Duration) change[SnoozeResult] {
+	return onDevice(p, func(tx *store.Tx, inst store.Installation) (SnoozeResult, error) {
 		if _, err := ownAccount(p, store.KindDecision, id); err != nil {
-			return err
+			return SnoozeResult{}, err
 		}
 		d, err := tx.Decision(id)
 		if err != nil {
-			return err
+			return SnoozeResult{}, err
 		}
 		c := decision.Snooze{}
 		if length != 0 {
 			c.Until = tx.Now().Add(length)
 		}
-		result.Decision, err = a.snooze(tx, d, c, inst.ID)
+		next, err := a.snooze(tx, d, c, inst.ID)
 		if err != nil {
-			return err
+			return SnoozeResult{}, err
 		}
-		result.AsOf, err = a.asOf(tx)
-		return err
+		asOf, err := a.asOf(tx)
+		return SnoozeResult{Decision: next, AsOf: asOf}, err
 	})
-	return result, err
 }
 
 func (a *App) snooze(tx *store.Tx, d decision.State, c decision.Snooze, by string) (decision.State, error) {

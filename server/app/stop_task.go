@@ -36,16 +36,14 @@ type StopResult struct {
 // told, and the task ends at its yield, release or lease end. Errors:
 // store.ErrNotFound, ErrKeyReused.
 func (a *App) StopTask(ctx context.Context, p policy.Principal, c StopTask) (StopResult, error) {
+	return commit(ctx, a, a.stopping(p, c))
+}
+
+func (a *App) stopping(p policy.Principal, c StopTask) change[StopResult] {
 	account, err := ownAccount(p, store.KindTask, c.Task)
-	if err != nil {
-		return StopResult{}, err
-	}
-	var result StopResult
-	err = a.update(ctx, account, func(tx *store.Tx) error {
-		result, err = once(a, tx, p, "StopTask", c.Key, c, func() (StopResult, error) { return a.stopTask(tx, p, c) })
-		return err
-	})
-	return result, err
+	return change[StopResult]{account: account, err: err, run: func(tx *store.Tx) (StopResult, error) {
+		return once(a, tx, p, "StopTask", c.Key, c, func() (StopResult, error) { return a.stopTask(tx, p, c) })
+	}}
 }
 
 func (a *App) stopTask(tx *store.Tx, p policy.Principal, c StopTask) (StopResult, error) {

@@ -88,6 +88,9 @@ func Table() map[string]Row {
 		v + "SyncService/Bootstrap": {Kinds: people},
 		v + "SyncService/Pull":      {Kinds: people},
 		v + "SyncService/Watch":     {Kinds: people},
+		v + "SyncService/Point":     {Kinds: people},
+		// What a mutation does has to be allowed by the row of its own call.
+		v + "SyncService/Mutate": {Kinds: people},
 
 		v + "TaskService/CreateTask":     {Kinds: []Kind{Installation, Probation, Agent}},
 		v + "TaskService/ClaimTask":      {Kinds: agents},

@@ -210,6 +210,13 @@ func outcome(answer proto.Message) string {
 		if reset := a.GetDelta().GetReset_(); reset != nil {
 			return "ok:reset " + strings.TrimPrefix(reset.GetReason().String(), "RESET_REASON_")
 		}
+	case *v1.MutateResponse:
+		o := a.GetOutcomes()[0]
+		return strings.TrimSuffix("ok:"+strings.TrimPrefix(o.GetResult().String(), "MUTATION_RESULT_")+" "+o.GetError().GetReason(), " ")
+	case *v1.PointResponse:
+		if f := a.GetFound()[0]; len(f.GetPut()) == 0 && f.GetAsOf() == nil {
+			return "ok:nothing"
+		}
 	case *v1.PullResponse:
 		if reset := a.GetDeltas()[0].GetReset_(); reset != nil {
 			return "ok:reset " + strings.TrimPrefix(reset.GetReason().String(), "RESET_REASON_")

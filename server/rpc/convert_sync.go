@@ -113,7 +113,7 @@ func entitiesOut(in []changelog.Entity) ([]*v1.Entity, error) {
 		if err != nil {
 			return nil, fmt.Errorf("rpc: encode entity: %w", err)
 		}
-		out[i] = &v1.Entity{Id: e.ID, Kind: v1.EntityKind(e.Kind), Version: uint64(e.Version), Body: body}
+		out[i] = &v1.Entity{Id: e.ID, Kind: v1.EntityKind(e.Kind), Version: uint64(e.Version), Body: body, OriginMutation: e.Origin}
 	}
 	return out, nil
 }

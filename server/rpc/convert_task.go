@@ -149,3 +149,15 @@ func signalOut(s app.SignalView) *v1.Signal {
 	}
 	return out
 }
+
+func stopTaskIn(r *v1.StopTaskRequest) app.StopTask {
+	return app.StopTask{Key: r.GetIdempotencyKey(), Task: r.GetTaskId(), Reason: r.GetReason()}
+}
+
+func pauseTaskIn(r *v1.PauseTaskRequest) app.PauseTask {
+	return app.PauseTask{Key: r.GetIdempotencyKey(), Task: r.GetTaskId(), Reason: r.GetReason()}
+}
+
+func resumeTaskIn(r *v1.ResumeTaskRequest) app.ResumeTask {
+	return app.ResumeTask{Key: r.GetIdempotencyKey(), Task: r.GetTaskId()}
+}

@@ -33,6 +33,7 @@ const (
 	reasonInvalid      = "INVALID"
 	reasonLimit        = "LIMIT"
 	reasonMissing      = "MISSING"
+	reasonDiskFull     = "DISK_FULL"
 )
 
 // Texts of refusals that tell nobody more than another would.
@@ -115,7 +116,8 @@ func table() []row {
 
 		{is: app.ErrKeyReused, code: connect.CodeAborted, reason: "KEY_REUSED", text: "the key was used with another body"},
 
-		{is: store.ErrDiskFull, code: exhausted, reason: "DISK_FULL", text: "the server's disk is full; nothing was changed"},
+		{is: store.ErrDiskFull, code: exhausted, reason: reasonDiskFull, text: "the server's disk is full; nothing was changed"},
+		{is: app.ErrHeldBack, code: connect.CodeUnavailable, reason: "HELD_BACK", text: "one before it in its lane has to be retried"},
 		{is: app.ErrLeaving, code: connect.CodeUnavailable, reason: "UNAVAILABLE", text: "the server is going away"},
 		{is: errStalled, code: connect.CodeDeadlineExceeded, reason: "STALLED", text: "the stream was not read"},
 		{is: errSlow, code: connect.CodeDeadlineExceeded, reason: "STALLED", text: "the stream was not written in its time"},

@@ -94,6 +94,7 @@ func refusals() map[string]struct {
 		"effect.ErrExit":               {effect.ErrExit, "failed_precondition", "NOT_OFFERED"},
 		"thread.ErrNoAgent":            {thread.ErrNoAgent, "failed_precondition", "NO_AGENT"},
 		"draft.ErrLarge":               {draft.ErrLarge, "invalid_argument", "LIMIT"},
+		"app.ErrHeldBack":              {app.ErrHeldBack, "unavailable", "HELD_BACK"},
 		"draft.ErrFull":                {draft.ErrFull, "failed_precondition", "DRAFT_FULL"},
 		"changelog.ErrMalformed":       {changelog.ErrMalformed, "invalid_argument", "MALFORMED"},
 		"changelog.ErrForbidden":       {changelog.ErrForbidden, "not_found", "NOT_FOUND"},

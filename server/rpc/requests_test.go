@@ -254,6 +254,17 @@ func readRequests(v string) map[string]request {
 		v + "SyncService/Pull": named(func(_ *world, _ device, s side) proto.Message {
 			return &v1.PullRequest{At: []*v1.At{{Scope: &v1.Scope{Scope: &v1.Scope_ThreadId{ThreadId: s.agent.thread}}, Cursor: []byte("x")}}}
 		}),
+		v + "SyncService/Point": named(func(_ *world, _ device, s side) proto.Message {
+			return &v1.PointRequest{Refs: []*v1.PointRef{{
+				Scope: &v1.Scope{Scope: &v1.Scope_ThreadId{ThreadId: s.agent.thread}}, Kind: v1.EntityKind_ENTITY_KIND_DECISION, Id: s.agent.asked.ID,
+			}}}
+		}),
+		v + "SyncService/Mutate": named(func(_ *world, _ device, s side) proto.Message {
+			return &v1.MutateRequest{Mutations: []*v1.Mutation{{
+				Id: "00000000-0000-4000-8000-000000000001",
+				Op: &v1.Mutation_View{View: &v1.SetViewRequest{ThreadId: s.agent.thread}},
+			}}}
+		}),
 		v + "SyncService/Watch": named(func(_ *world, _ device, s side) proto.Message {
 			return &v1.WatchRequest{At: []*v1.At{{Scope: &v1.Scope{Scope: &v1.Scope_ThreadId{ThreadId: s.agent.thread}}, Cursor: []byte("x")}}}
 		}),

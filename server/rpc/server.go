@@ -69,7 +69,7 @@ func NewServer(cfg Config) (*connect.Server, error) {
 	// The rules have to be known before the server that knows the procedures
 	// is made, so the procedures are read from one without interceptors.
 	specs := connect.NewServer()
-	register(specs, cfg.App)
+	register(specs, cfg.App, nil)
 	if err := checkTable(specs, cfg.Table); err != nil {
 		return nil, err
 	}
@@ -77,13 +77,14 @@ func NewServer(cfg Config) (*connect.Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	gate := &mutationGate{edge: e, validator: validator, rows: table()}
 	srv := connect.NewServer(
 		e.logCalls, refuse(table()), recoverPanics, limitTime,
 		e.authenticate, e.authorise, e.limitRate,
 		validate.NewServerInterceptor(validate.WithValidator(validator), validate.WithoutErrorDetails()),
 		codeContext,
 	)
-	register(srv, cfg.App)
+	register(srv, cfg.App, gate)
 	srv.SetUnknownHandler(func(context.Context, connect.Spec, connect.ServerStream) error {
 		return connect.NewError(connect.CodeUnimplemented, "")
 	})
@@ -116,14 +117,14 @@ func newEdge(cfg Config) *edge {
 	}
 }
 
-func register(srv *connect.Server, a *app.App) {
+func register(srv *connect.Server, a *app.App, gate *mutationGate) {
 	beckonv1connect.RegisterTaskServiceHandler(srv, taskService{a})
 	beckonv1connect.RegisterDecisionServiceHandler(srv, decisionService{a})
 	beckonv1connect.RegisterEffectServiceHandler(srv, effectService{a})
 	beckonv1connect.RegisterThreadServiceHandler(srv, threadService{a})
 	beckonv1connect.RegisterItemServiceHandler(srv, itemService{a})
 	beckonv1connect.RegisterDraftServiceHandler(srv, draftService{a})
-	beckonv1connect.RegisterSyncServiceHandler(srv, syncService{a})
+	beckonv1connect.RegisterSyncServiceHandler(srv, syncService{app: a, mutations: gate})
 	beckonv1connect.RegisterAccountServiceHandler(srv, accountService{a})
 	beckonv1connect.RegisterAddressServiceHandler(srv, addressService{a})
 	beckonv1connect.RegisterAgentServiceHandler(srv, agentService{a})
@@ -166,6 +167,8 @@ const (
 	// BodyBytes is the largest body of all but uploads, for the HTTP server
 	// around; see BodyLimit.
 	BodyBytes = 4 << 20
+	// mutateBytes is for a queue that has waited for long.
+	mutateBytes = 1 << 20
 	// uploadBytes is for 64 MiB in chunks, in JSON, with room for framing. Chunks
 	// of a few bytes do not get that far.
 	uploadBytes = 96 << 20
@@ -186,6 +189,8 @@ func readLimit(procedure string) int {
 		return decisionBytes
 	case beckonv1connect.TaskServiceSaveCheckpointProcedure, beckonv1connect.TaskServiceYieldTaskProcedure:
 		return checkpointBytes
+	case beckonv1connect.SyncServiceMutateProcedure:
+		return mutateBytes
 	case beckonv1connect.ItemServiceAppendItemsProcedure:
 		return BodyBytes
 	case beckonv1connect.ArtifactServicePutArtifactProcedure:

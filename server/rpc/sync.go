@@ -10,7 +10,11 @@ import (
 	"github.com/beckon-dev/beckon/sync/changelog"
 )
 
-type syncService struct{ app *app.App }
+type syncService struct {
+	app *app.App
+	// mutations is what the mutations of a batch are held against.
+	mutations *mutationGate
+}
 
 var _ beckonv1connect.SyncServiceHandler = syncService{}
 

@@ -127,7 +127,7 @@ func (s taskService) FailTask(ctx context.Context, r *v1.FailTaskRequest) (*v1.F
 }
 
 func (s taskService) PauseTask(ctx context.Context, r *v1.PauseTaskRequest) (*v1.PauseTaskResponse, error) {
-	result, err := s.app.PauseTask(ctx, principalOf(ctx), app.PauseTask{Key: r.GetIdempotencyKey(), Task: r.GetTaskId(), Reason: r.GetReason()})
+	result, err := s.app.PauseTask(ctx, principalOf(ctx), pauseTaskIn(r))
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func (s taskService) PauseTask(ctx context.Context, r *v1.PauseTaskRequest) (*v1
 }
 
 func (s taskService) ResumeTask(ctx context.Context, r *v1.ResumeTaskRequest) (*v1.ResumeTaskResponse, error) {
-	result, err := s.app.ResumeTask(ctx, principalOf(ctx), app.ResumeTask{Key: r.GetIdempotencyKey(), Task: r.GetTaskId()})
+	result, err := s.app.ResumeTask(ctx, principalOf(ctx), resumeTaskIn(r))
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func (s taskService) ResumeTask(ctx context.Context, r *v1.ResumeTaskRequest) (*
 }
 
 func (s taskService) StopTask(ctx context.Context, r *v1.StopTaskRequest) (*v1.StopTaskResponse, error) {
-	result, err := s.app.StopTask(ctx, principalOf(ctx), app.StopTask{Key: r.GetIdempotencyKey(), Task: r.GetTaskId(), Reason: r.GetReason()})
+	result, err := s.app.StopTask(ctx, principalOf(ctx), stopTaskIn(r))
 	if err != nil {
 		return nil, err
 	}

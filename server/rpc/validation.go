@@ -9,13 +9,16 @@ import (
 	"buf.build/go/protovalidate"
 	"connectrpc.com/connect/v2"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	v1 "github.com/beckon-dev/beckon/proto/gen/beckon/v1"
 )
 
 // newValidator compiles the rules of every request the server takes, so that
 // the first caller does not pay for it and a message without rules compiled is
 // found at start.
 func newValidator(specs iter.Seq[connect.Spec]) (protovalidate.Validator, error) {
-	var inputs []protoreflect.MessageDescriptor
+	// The mutations of a batch are judged one by one, so no input has them.
+	inputs := []protoreflect.MessageDescriptor{(*v1.Mutation)(nil).ProtoReflect().Descriptor()}
 	for spec := range specs {
 		method, ok := spec.Schema.(protoreflect.MethodDescriptor)
 		if !ok {

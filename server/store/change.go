@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/beckon-dev/beckon/sync/changelog"
 )
@@ -12,7 +13,7 @@ import (
 // same bytes again change nothing, so a body changes exactly when its version
 // does.
 func (t *Tx) publish(scope changelog.Scope, key changelog.Key, body []byte) error {
-	return t.write(scope, key, entityRow{Body: body})
+	return t.write(scope, key, entityRow{Body: body, Origin: t.origin})
 }
 
 // unpublish leaves a tombstone.
@@ -20,12 +21,37 @@ func (t *Tx) unpublish(scope changelog.Scope, key changelog.Key) error {
 	return t.write(scope, key, entityRow{Deleted: true})
 }
 
-// entityRow is an entity as stored: version(8) deleted(1) body.
+// Origin says that what is written from here on is the work of a client's
+// mutation: the versions it writes carry its name.
+func (t *Tx) Origin(mutation string) { t.origin = mutation }
+
+// Written are the entities that this transaction has given a new version, in
+// the order of their first one.
+func (t *Tx) Written() []EntityRef { return slices.Clone(t.written) }
+
+// EntityRef names an entity of an account.
+type EntityRef struct {
+	Scope changelog.Scope
+	Key   changelog.Key
+}
+
+// entityRow is an entity as stored: version(8) form(1) body, and with the form
+// rowOrigin the length(1) and text of the origin before the body.
 type entityRow struct {
 	Version changelog.Seq
 	Deleted bool
-	Body    []byte
+	// Origin is the mutation that wrote this version; empty where none did, at
+	// most 255 bytes.
+	Origin string
+	Body   []byte
 }
+
+// Forms of a row.
+const (
+	rowLiving  = 0
+	rowDeleted = 1
+	rowOrigin  = 2
+)
 
 func (t *Tx) write(scope changelog.Scope, key changelog.Key, next entityRow) error {
 	ek := entityKey(t.account, scope, key)
@@ -52,6 +78,9 @@ func (t *Tx) write(scope changelog.Scope, key changelog.Key, next entityRow) err
 		}
 	}
 	next.Version = row.Head
+	if ref := (EntityRef{Scope: scope, Key: key}); !slices.Contains(t.written, ref) {
+		t.written = append(t.written, ref)
+	}
 	if err := t.w.Put(tabIndex, indexKey(t.account, scope, row.Head), append([]byte{byte(key.Kind)}, key.ID...)); err != nil {
 		return err
 	}
@@ -143,7 +172,7 @@ func (r *Read) Changes(scope changelog.Scope, since changelog.Seq, maxBytes int)
 		if e.Deleted {
 			page.Del = append(page.Del, changelog.Tombstone{Key: key, Version: seq})
 		} else {
-			page.Put = append(page.Put, changelog.Entity{Key: key, Version: seq, Body: bytes.Clone(e.Body)})
+			page.Put = append(page.Put, changelog.Entity{Key: key, Version: seq, Origin: e.Origin, Body: bytes.Clone(e.Body)})
 		}
 		return true
 	})
@@ -191,6 +220,7 @@ func (r *Read) entities(scope changelog.Scope, prefix []byte, last changelog.Key
 		put = append(put, changelog.Entity{
 			Key:     changelog.Key{Kind: changelog.Kind(rest[0]), ID: string(rest[1:])},
 			Version: e.Version,
+			Origin:  e.Origin,
 			Body:    bytes.Clone(e.Body),
 		})
 		return true
@@ -222,15 +252,29 @@ func getEntity(r Reader, key []byte) (entityRow, bool, error) {
 
 func (e entityRow) marshal() []byte {
 	b := binary.BigEndian.AppendUint64(make([]byte, 0, 9+len(e.Body)), uint64(e.Version))
-	if e.Deleted {
-		return append(b, 1)
+	switch {
+	case e.Deleted:
+		return append(b, rowDeleted)
+	case e.Origin != "":
+		b = append(b, rowOrigin, byte(len(e.Origin)))
+		return append(append(b, e.Origin...), e.Body...)
+	default:
+		return append(append(b, rowLiving), e.Body...)
 	}
-	return append(append(b, 0), e.Body...)
 }
 
 func unmarshalEntity(b []byte) (entityRow, error) {
-	if len(b) < 9 || b[8] > 1 {
+	if len(b) < 9 || b[8] > rowOrigin {
 		return entityRow{}, fmt.Errorf("%w: entity", ErrCorrupt)
 	}
-	return entityRow{Version: changelog.Seq(binary.BigEndian.Uint64(b)), Deleted: b[8] == 1, Body: b[9:]}, nil
+	e := entityRow{Version: changelog.Seq(binary.BigEndian.Uint64(b)), Deleted: b[8] == rowDeleted, Body: b[9:]}
+	if b[8] != rowOrigin {
+		return e, nil
+	}
+	if len(b) < 10 || len(b) < 10+int(b[9]) || b[9] == 0 {
+		return entityRow{}, fmt.Errorf("%w: entity", ErrCorrupt)
+	}
+	end := 10 + int(b[9])
+	e.Origin, e.Body = string(b[10:end]), b[end:]
+	return e, nil
 }

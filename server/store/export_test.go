@@ -44,12 +44,12 @@ func Records() []Record {
 }
 
 // DecodeEntityRow reads an entity row and gives its parts.
-func DecodeEntityRow(b []byte) (version changelog.Seq, deleted bool, body []byte, err error) {
+func DecodeEntityRow(b []byte) (version changelog.Seq, deleted bool, origin string, body []byte, err error) {
 	e, err := unmarshalEntity(b)
-	return e.Version, e.Deleted, e.Body, err
+	return e.Version, e.Deleted, e.Origin, e.Body, err
 }
 
 // EncodeEntityRow writes an entity row.
-func EncodeEntityRow(version changelog.Seq, deleted bool, body []byte) []byte {
-	return entityRow{Version: version, Deleted: deleted, Body: body}.marshal()
+func EncodeEntityRow(version changelog.Seq, deleted bool, origin string, body []byte) []byte {
+	return entityRow{Version: version, Deleted: deleted, Origin: origin, Body: body}.marshal()
 }

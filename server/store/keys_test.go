@@ -112,9 +112,15 @@ func everything(tx *store.Tx, account string, now time.Time) error {
 		tx.PutQuiet("adr", push.Quiet{Badge: "dlv"}),
 		tx.PutUnread("thr", "tsk", 258),
 		tx.PutDraft(draft.State{Subject: "thr", Thread: "thr", Rev: 1, Texts: []draft.Text{{Rev: 1, Installation: "ins", Words: "begun"}}}),
-		tx.PutView(thread.View{Thread: "thr", Anchor: 3, Installation: "ins"}),
+		named(tx, "mutation"), tx.PutView(thread.View{Thread: "thr", Anchor: 3, Installation: "ins"}),
 		tx.Audit("ins", "kind", "subject", "outcome"),
 	)
+}
+
+// named lets what follows be the work of a mutation.
+func named(tx *store.Tx, mutation string) error {
+	tx.Origin(mutation)
+	return nil
 }
 
 // listing is every row as "table key = value", the values only where they are

@@ -245,18 +245,19 @@ func FuzzRecord(f *testing.F) {
 
 // FuzzEntityRow reads any bytes as an entity row.
 func FuzzEntityRow(f *testing.F) {
-	f.Add(store.EncodeEntityRow(1<<40, false, []byte("body")))
-	f.Add(store.EncodeEntityRow(7, true, nil))
+	f.Add(store.EncodeEntityRow(1<<40, false, "", []byte("body")))
+	f.Add(store.EncodeEntityRow(1<<40, false, "mutation", []byte("body")))
+	f.Add(store.EncodeEntityRow(7, true, "", nil))
 	f.Add([]byte{0, 0, 0, 0, 0, 0, 0, 1})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		version, deleted, body, err := store.DecodeEntityRow(b)
+		version, deleted, origin, body, err := store.DecodeEntityRow(b)
 		if err != nil {
 			if !errors.Is(err, store.ErrCorrupt) {
 				t.Fatalf("untyped error: %v", err)
 			}
 			return
 		}
-		if again := store.EncodeEntityRow(version, deleted, body); !deleted && !bytes.Equal(b, again) {
+		if again := store.EncodeEntityRow(version, deleted, origin, body); !deleted && !bytes.Equal(b, again) {
 			t.Fatalf("%x became %x", b, again)
 		}
 	})

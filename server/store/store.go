@@ -203,6 +203,9 @@ type Tx struct {
 	commit   *Commit
 	scopes   map[changelog.Scope]scopeRow
 	counters bool
+	// origin is the mutation that writes, written what has a new version.
+	origin  string
+	written []EntityRef
 }
 
 // Touch names something that waiters of this commit should look at again.

@@ -62,10 +62,17 @@ func (r *Read) Living(scope changelog.Scope, keys []changelog.Key) ([]changelog.
 			return nil, err
 		}
 		if found && !e.Deleted {
-			out = append(out, changelog.Entity{Key: key, Version: e.Version, Body: bytes.Clone(e.Body)})
+			out = append(out, changelog.Entity{Key: key, Version: e.Version, Origin: e.Origin, Body: bytes.Clone(e.Body)})
 		}
 	}
 	return out, nil
+}
+
+// VersionOf is the position of an entity's last change, also where that took it
+// away; 0 where it never was.
+func (r *Read) VersionOf(scope changelog.Scope, key changelog.Key) (changelog.Seq, error) {
+	e, _, err := getEntity(r.r, entityKey(r.account, scope, key))
+	return e.Version, err
 }
 
 // OpenHeaders reads the headers of open questions: at most n, those that end

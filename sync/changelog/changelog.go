@@ -61,7 +61,9 @@ type Key struct {
 type Entity struct {
 	Key
 	Version Seq
-	Body    []byte
+	// Origin is the mutation that wrote this version; empty where none did.
+	Origin string
+	Body   []byte
 }
 
 // Tombstone says that an entity is gone, or only left the synced set.

@@ -9,6 +9,7 @@ export * from "../gen/beckon/v1/decision_pb.js";
 export * from "../gen/beckon/v1/delivery_pb.js";
 export * from "../gen/beckon/v1/draft_pb.js";
 export * from "../gen/beckon/v1/effect_pb.js";
+export * from "../gen/beckon/v1/entity_pb.js";
 export * from "../gen/beckon/v1/error_pb.js";
 export * from "../gen/beckon/v1/header_pb.js";
 export * from "../gen/beckon/v1/installation_pb.js";

@@ -46,7 +46,8 @@ const (
 	MutationResult_MUTATION_RESULT_NEEDS_STEP_UP MutationResult = 8
 	// Refused for good; error says why. It blocks nothing.
 	MutationResult_MUTATION_RESULT_REJECTED MutationResult = 9
-	// Nothing was done, and the same mutation may succeed later: error says when.
+	// Nothing was done, and the same mutation may succeed later: error says why,
+	// and when. HELD_BACK: one before it in its lane has to be retried.
 	MutationResult_MUTATION_RESULT_RETRY MutationResult = 10
 )
 
@@ -107,16 +108,17 @@ func (MutationResult) EnumDescriptor() ([]byte, []int) {
 	return file_beckon_v1_mutation_proto_rawDescGZIP(), []int{0}
 }
 
-// Mutation is one write that a client keeps until it knows the outcome. Its
-// request is the one of the unary call; where that has an idempotency_key, the
-// key is the mutation's id, and may be left empty.
+// Mutation is one write that a client keeps until it knows the outcome, byte for
+// byte. Its request is the one of the unary call, under the same rules; where
+// that has an idempotency_key, the key is the mutation's id, whatever it says.
 type Mutation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of this mutation, chosen by the client, a UUID in lower case. Sent again it gets
 	// the first outcome, for 30 days.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Thread that it belongs to, or empty. The mutations of one lane run in the
-	// order they are in; one that is to be retried holds back those behind it.
+	// Thread that it belongs to. The mutations of one lane run in the order they
+	// are in, and one that is to be retried holds back those behind it. Without a
+	// lane one holds back nothing and is held back by nothing.
 	Lane string `protobuf:"bytes,2,opt,name=lane,proto3" json:"lane,omitempty"`
 	// What to do.
 	//
@@ -401,8 +403,10 @@ type Outcome struct {
 	Code string `protobuf:"bytes,5,opt,name=code,proto3" json:"code,omitempty"`
 	// Who won; set where there is a winner.
 	Winner *Winner `protobuf:"bytes,6,opt,name=winner,proto3" json:"winner,omitempty"`
-	// What it touched, as it stands now, by scope. The overlay of a pending write
-	// may go when each of these is held in this version or a newer one.
+	// What it wrote, as it stands now, by scope; not what is gone since, nor what
+	// would make the answer larger than 256 KiB. The overlay of a pending write may
+	// go when each of these is held in this version or a newer one and a pull of
+	// the scope is at as_of or beyond.
 	Found []*Found `protobuf:"bytes,7,rep,name=found,proto3" json:"found,omitempty"`
 	// The entity that it made: of a message its item.
 	CreatedId     string `protobuf:"bytes,8,opt,name=created_id,json=createdId,proto3" json:"created_id,omitempty"`
@@ -496,84 +500,11 @@ func (x *Outcome) GetCreatedId() string {
 	return ""
 }
 
-// Found is what a read outside the order of changes found in one scope. It
-// never moves a cursor.
-type Found struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The scope.
-	Scope *Scope `protobuf:"bytes,1,opt,name=scope,proto3" json:"scope,omitempty"`
-	// The entities.
-	Put []*Entity `protobuf:"bytes,2,rep,name=put,proto3" json:"put,omitempty"`
-	// Stamp of the read.
-	AsOf []byte `protobuf:"bytes,3,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
-	// Name of the store's epoch.
-	Epoch         []byte `protobuf:"bytes,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Found) Reset() {
-	*x = Found{}
-	mi := &file_beckon_v1_mutation_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Found) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Found) ProtoMessage() {}
-
-func (x *Found) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_mutation_proto_msgTypes[2]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Found.ProtoReflect.Descriptor instead.
-func (*Found) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_mutation_proto_rawDescGZIP(), []int{2}
-}
-
-func (x *Found) GetScope() *Scope {
-	if x != nil {
-		return x.Scope
-	}
-	return nil
-}
-
-func (x *Found) GetPut() []*Entity {
-	if x != nil {
-		return x.Put
-	}
-	return nil
-}
-
-func (x *Found) GetAsOf() []byte {
-	if x != nil {
-		return x.AsOf
-	}
-	return nil
-}
-
-func (x *Found) GetEpoch() []byte {
-	if x != nil {
-		return x.Epoch
-	}
-	return nil
-}
-
 // MutateRequest sends what waits. By a person's installation.
 type MutateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most 100, in order.
+	// At most 100, in order, of 1 MiB together. What is wrong with one of them
+	// is said in its outcome.
 	Mutations     []*Mutation `protobuf:"bytes,1,rep,name=mutations,proto3" json:"mutations,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -581,7 +512,7 @@ type MutateRequest struct {
 
 func (x *MutateRequest) Reset() {
 	*x = MutateRequest{}
-	mi := &file_beckon_v1_mutation_proto_msgTypes[3]
+	mi := &file_beckon_v1_mutation_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -593,7 +524,7 @@ func (x *MutateRequest) String() string {
 func (*MutateRequest) ProtoMessage() {}
 
 func (x *MutateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_mutation_proto_msgTypes[3]
+	mi := &file_beckon_v1_mutation_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -606,7 +537,7 @@ func (x *MutateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MutateRequest.ProtoReflect.Descriptor instead.
 func (*MutateRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_mutation_proto_rawDescGZIP(), []int{3}
+	return file_beckon_v1_mutation_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *MutateRequest) GetMutations() []*Mutation {
@@ -627,7 +558,7 @@ type MutateResponse struct {
 
 func (x *MutateResponse) Reset() {
 	*x = MutateResponse{}
-	mi := &file_beckon_v1_mutation_proto_msgTypes[4]
+	mi := &file_beckon_v1_mutation_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -639,7 +570,7 @@ func (x *MutateResponse) String() string {
 func (*MutateResponse) ProtoMessage() {}
 
 func (x *MutateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_mutation_proto_msgTypes[4]
+	mi := &file_beckon_v1_mutation_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -652,7 +583,7 @@ func (x *MutateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MutateResponse.ProtoReflect.Descriptor instead.
 func (*MutateResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_mutation_proto_rawDescGZIP(), []int{4}
+	return file_beckon_v1_mutation_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *MutateResponse) GetOutcomes() []*Outcome {
@@ -662,178 +593,11 @@ func (x *MutateResponse) GetOutcomes() []*Outcome {
 	return nil
 }
 
-// PointRequest reads a few entities by name, as after a tap on a push.
-type PointRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Which, at most 16.
-	Refs          []*PointRef `protobuf:"bytes,1,rep,name=refs,proto3" json:"refs,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *PointRequest) Reset() {
-	*x = PointRequest{}
-	mi := &file_beckon_v1_mutation_proto_msgTypes[5]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *PointRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*PointRequest) ProtoMessage() {}
-
-func (x *PointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_mutation_proto_msgTypes[5]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PointRequest.ProtoReflect.Descriptor instead.
-func (*PointRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_mutation_proto_rawDescGZIP(), []int{5}
-}
-
-func (x *PointRequest) GetRefs() []*PointRef {
-	if x != nil {
-		return x.Refs
-	}
-	return nil
-}
-
-// PointRef names an entity.
-type PointRef struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its scope.
-	Scope *Scope `protobuf:"bytes,1,opt,name=scope,proto3" json:"scope,omitempty"`
-	// Its kind.
-	Kind EntityKind `protobuf:"varint,2,opt,name=kind,proto3,enum=beckon.v1.EntityKind" json:"kind,omitempty"`
-	// Its id within the kind.
-	Id string `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
-	// The version that is known to exist, as a push tells it. The answer waits up
-	// to 2 s for it, and then is what there is.
-	MinVersion    uint64 `protobuf:"varint,4,opt,name=min_version,json=minVersion,proto3" json:"min_version,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *PointRef) Reset() {
-	*x = PointRef{}
-	mi := &file_beckon_v1_mutation_proto_msgTypes[6]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *PointRef) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*PointRef) ProtoMessage() {}
-
-func (x *PointRef) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_mutation_proto_msgTypes[6]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PointRef.ProtoReflect.Descriptor instead.
-func (*PointRef) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_mutation_proto_rawDescGZIP(), []int{6}
-}
-
-func (x *PointRef) GetScope() *Scope {
-	if x != nil {
-		return x.Scope
-	}
-	return nil
-}
-
-func (x *PointRef) GetKind() EntityKind {
-	if x != nil {
-		return x.Kind
-	}
-	return EntityKind_ENTITY_KIND_UNSPECIFIED
-}
-
-func (x *PointRef) GetId() string {
-	if x != nil {
-		return x.Id
-	}
-	return ""
-}
-
-func (x *PointRef) GetMinVersion() uint64 {
-	if x != nil {
-		return x.MinVersion
-	}
-	return 0
-}
-
-// PointResponse is what was found.
-type PointResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// One for each scope asked, in the order of first mention. An entity that is
-	// not in it does not exist, or is not of the caller.
-	Found         []*Found `protobuf:"bytes,1,rep,name=found,proto3" json:"found,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *PointResponse) Reset() {
-	*x = PointResponse{}
-	mi := &file_beckon_v1_mutation_proto_msgTypes[7]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *PointResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*PointResponse) ProtoMessage() {}
-
-func (x *PointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_mutation_proto_msgTypes[7]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PointResponse.ProtoReflect.Descriptor instead.
-func (*PointResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_mutation_proto_rawDescGZIP(), []int{7}
-}
-
-func (x *PointResponse) GetFound() []*Found {
-	if x != nil {
-		return x.Found
-	}
-	return nil
-}
-
 var File_beckon_v1_mutation_proto protoreflect.FileDescriptor
 
 const file_beckon_v1_mutation_proto_rawDesc = "" +
 	"\n" +
-	"\x18beckon/v1/mutation.proto\x12\tbeckon.v1\x1a\x18beckon/v1/decision.proto\x1a\x15beckon/v1/draft.proto\x1a\x15beckon/v1/error.proto\x1a\x14beckon/v1/sync.proto\x1a\x14beckon/v1/task.proto\x1a\x16beckon/v1/thread.proto\x1a\x1bbuf/validate/validate.proto\"\xed\x05\n" +
+	"\x18beckon/v1/mutation.proto\x12\tbeckon.v1\x1a\x18beckon/v1/decision.proto\x1a\x15beckon/v1/draft.proto\x1a\x16beckon/v1/entity.proto\x1a\x15beckon/v1/error.proto\x1a\x14beckon/v1/task.proto\x1a\x16beckon/v1/thread.proto\x1a\x1bbuf/validate/validate.proto\"\xed\x05\n" +
 	"\bMutation\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xbaH\x05r\x03\xb0\x01\x01R\x02id\x12\x1b\n" +
 	"\x04lane\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18@R\x04lane\x123\n" +
@@ -860,28 +624,11 @@ const file_beckon_v1_mutation_proto_rawDesc = "" +
 	"\x06winner\x18\x06 \x01(\v2\x11.beckon.v1.WinnerR\x06winner\x12&\n" +
 	"\x05found\x18\a \x03(\v2\x10.beckon.v1.FoundR\x05found\x12\x1d\n" +
 	"\n" +
-	"created_id\x18\b \x01(\tR\tcreatedId\"\x7f\n" +
-	"\x05Found\x12&\n" +
-	"\x05scope\x18\x01 \x01(\v2\x10.beckon.v1.ScopeR\x05scope\x12#\n" +
-	"\x03put\x18\x02 \x03(\v2\x11.beckon.v1.EntityR\x03put\x12\x13\n" +
-	"\x05as_of\x18\x03 \x01(\fR\x04asOf\x12\x14\n" +
-	"\x05epoch\x18\x04 \x01(\fR\x05epoch\"N\n" +
-	"\rMutateRequest\x12=\n" +
-	"\tmutations\x18\x01 \x03(\v2\x13.beckon.v1.MutationB\n" +
-	"\xbaH\a\x92\x01\x04\b\x01\x10dR\tmutations\"@\n" +
+	"created_id\x18\b \x01(\tR\tcreatedId\"S\n" +
+	"\rMutateRequest\x12B\n" +
+	"\tmutations\x18\x01 \x03(\v2\x13.beckon.v1.MutationB\x0f\xbaH\f\x92\x01\t\b\x01\x10d\"\x03\xd8\x01\x03R\tmutations\"@\n" +
 	"\x0eMutateResponse\x12.\n" +
-	"\boutcomes\x18\x01 \x03(\v2\x12.beckon.v1.OutcomeR\boutcomes\"C\n" +
-	"\fPointRequest\x123\n" +
-	"\x04refs\x18\x01 \x03(\v2\x13.beckon.v1.PointRefB\n" +
-	"\xbaH\a\x92\x01\x04\b\x01\x10\x10R\x04refs\"\xab\x01\n" +
-	"\bPointRef\x12.\n" +
-	"\x05scope\x18\x01 \x01(\v2\x10.beckon.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\x123\n" +
-	"\x04kind\x18\x02 \x01(\x0e2\x15.beckon.v1.EntityKindB\b\xbaH\x05\x82\x01\x02 \x00R\x04kind\x12\x19\n" +
-	"\x02id\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x02id\x12\x1f\n" +
-	"\vmin_version\x18\x04 \x01(\x04R\n" +
-	"minVersion\"7\n" +
-	"\rPointResponse\x12&\n" +
-	"\x05found\x18\x01 \x03(\v2\x10.beckon.v1.FoundR\x05found*\xd6\x02\n" +
+	"\boutcomes\x18\x01 \x03(\v2\x12.beckon.v1.OutcomeR\boutcomes*\xd6\x02\n" +
 	"\x0eMutationResult\x12\x1f\n" +
 	"\x1bMUTATION_RESULT_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17MUTATION_RESULT_APPLIED\x10\x01\x12\x18\n" +
@@ -909,65 +656,53 @@ func file_beckon_v1_mutation_proto_rawDescGZIP() []byte {
 }
 
 var file_beckon_v1_mutation_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_beckon_v1_mutation_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_beckon_v1_mutation_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_beckon_v1_mutation_proto_goTypes = []any{
 	(MutationResult)(0),                // 0: beckon.v1.MutationResult
 	(*Mutation)(nil),                   // 1: beckon.v1.Mutation
 	(*Outcome)(nil),                    // 2: beckon.v1.Outcome
-	(*Found)(nil),                      // 3: beckon.v1.Found
-	(*MutateRequest)(nil),              // 4: beckon.v1.MutateRequest
-	(*MutateResponse)(nil),             // 5: beckon.v1.MutateResponse
-	(*PointRequest)(nil),               // 6: beckon.v1.PointRequest
-	(*PointRef)(nil),                   // 7: beckon.v1.PointRef
-	(*PointResponse)(nil),              // 8: beckon.v1.PointResponse
-	(*SendMessageRequest)(nil),         // 9: beckon.v1.SendMessageRequest
-	(*AnswerDecisionRequest)(nil),      // 10: beckon.v1.AnswerDecisionRequest
-	(*MarkReadRequest)(nil),            // 11: beckon.v1.MarkReadRequest
-	(*SetDraftRequest)(nil),            // 12: beckon.v1.SetDraftRequest
-	(*SetViewRequest)(nil),             // 13: beckon.v1.SetViewRequest
-	(*SnoozeDecisionRequest)(nil),      // 14: beckon.v1.SnoozeDecisionRequest
-	(*AcknowledgeDecisionRequest)(nil), // 15: beckon.v1.AcknowledgeDecisionRequest
-	(*StopTaskRequest)(nil),            // 16: beckon.v1.StopTaskRequest
-	(*PauseTaskRequest)(nil),           // 17: beckon.v1.PauseTaskRequest
-	(*ResumeTaskRequest)(nil),          // 18: beckon.v1.ResumeTaskRequest
-	(*ArchiveThreadRequest)(nil),       // 19: beckon.v1.ArchiveThreadRequest
-	(*MuteThreadRequest)(nil),          // 20: beckon.v1.MuteThreadRequest
-	(*ErrorInfo)(nil),                  // 21: beckon.v1.ErrorInfo
-	(*Winner)(nil),                     // 22: beckon.v1.Winner
-	(*Scope)(nil),                      // 23: beckon.v1.Scope
-	(*Entity)(nil),                     // 24: beckon.v1.Entity
-	(EntityKind)(0),                    // 25: beckon.v1.EntityKind
+	(*MutateRequest)(nil),              // 3: beckon.v1.MutateRequest
+	(*MutateResponse)(nil),             // 4: beckon.v1.MutateResponse
+	(*SendMessageRequest)(nil),         // 5: beckon.v1.SendMessageRequest
+	(*AnswerDecisionRequest)(nil),      // 6: beckon.v1.AnswerDecisionRequest
+	(*MarkReadRequest)(nil),            // 7: beckon.v1.MarkReadRequest
+	(*SetDraftRequest)(nil),            // 8: beckon.v1.SetDraftRequest
+	(*SetViewRequest)(nil),             // 9: beckon.v1.SetViewRequest
+	(*SnoozeDecisionRequest)(nil),      // 10: beckon.v1.SnoozeDecisionRequest
+	(*AcknowledgeDecisionRequest)(nil), // 11: beckon.v1.AcknowledgeDecisionRequest
+	(*StopTaskRequest)(nil),            // 12: beckon.v1.StopTaskRequest
+	(*PauseTaskRequest)(nil),           // 13: beckon.v1.PauseTaskRequest
+	(*ResumeTaskRequest)(nil),          // 14: beckon.v1.ResumeTaskRequest
+	(*ArchiveThreadRequest)(nil),       // 15: beckon.v1.ArchiveThreadRequest
+	(*MuteThreadRequest)(nil),          // 16: beckon.v1.MuteThreadRequest
+	(*ErrorInfo)(nil),                  // 17: beckon.v1.ErrorInfo
+	(*Winner)(nil),                     // 18: beckon.v1.Winner
+	(*Found)(nil),                      // 19: beckon.v1.Found
 }
 var file_beckon_v1_mutation_proto_depIdxs = []int32{
-	9,  // 0: beckon.v1.Mutation.send:type_name -> beckon.v1.SendMessageRequest
-	10, // 1: beckon.v1.Mutation.answer:type_name -> beckon.v1.AnswerDecisionRequest
-	11, // 2: beckon.v1.Mutation.read:type_name -> beckon.v1.MarkReadRequest
-	12, // 3: beckon.v1.Mutation.draft:type_name -> beckon.v1.SetDraftRequest
-	13, // 4: beckon.v1.Mutation.view:type_name -> beckon.v1.SetViewRequest
-	14, // 5: beckon.v1.Mutation.snooze:type_name -> beckon.v1.SnoozeDecisionRequest
-	15, // 6: beckon.v1.Mutation.acknowledge:type_name -> beckon.v1.AcknowledgeDecisionRequest
-	16, // 7: beckon.v1.Mutation.stop:type_name -> beckon.v1.StopTaskRequest
-	17, // 8: beckon.v1.Mutation.pause:type_name -> beckon.v1.PauseTaskRequest
-	18, // 9: beckon.v1.Mutation.resume:type_name -> beckon.v1.ResumeTaskRequest
-	19, // 10: beckon.v1.Mutation.archive:type_name -> beckon.v1.ArchiveThreadRequest
-	20, // 11: beckon.v1.Mutation.mute:type_name -> beckon.v1.MuteThreadRequest
+	5,  // 0: beckon.v1.Mutation.send:type_name -> beckon.v1.SendMessageRequest
+	6,  // 1: beckon.v1.Mutation.answer:type_name -> beckon.v1.AnswerDecisionRequest
+	7,  // 2: beckon.v1.Mutation.read:type_name -> beckon.v1.MarkReadRequest
+	8,  // 3: beckon.v1.Mutation.draft:type_name -> beckon.v1.SetDraftRequest
+	9,  // 4: beckon.v1.Mutation.view:type_name -> beckon.v1.SetViewRequest
+	10, // 5: beckon.v1.Mutation.snooze:type_name -> beckon.v1.SnoozeDecisionRequest
+	11, // 6: beckon.v1.Mutation.acknowledge:type_name -> beckon.v1.AcknowledgeDecisionRequest
+	12, // 7: beckon.v1.Mutation.stop:type_name -> beckon.v1.StopTaskRequest
+	13, // 8: beckon.v1.Mutation.pause:type_name -> beckon.v1.PauseTaskRequest
+	14, // 9: beckon.v1.Mutation.resume:type_name -> beckon.v1.ResumeTaskRequest
+	15, // 10: beckon.v1.Mutation.archive:type_name -> beckon.v1.ArchiveThreadRequest
+	16, // 11: beckon.v1.Mutation.mute:type_name -> beckon.v1.MuteThreadRequest
 	0,  // 12: beckon.v1.Outcome.result:type_name -> beckon.v1.MutationResult
-	21, // 13: beckon.v1.Outcome.error:type_name -> beckon.v1.ErrorInfo
-	22, // 14: beckon.v1.Outcome.winner:type_name -> beckon.v1.Winner
-	3,  // 15: beckon.v1.Outcome.found:type_name -> beckon.v1.Found
-	23, // 16: beckon.v1.Found.scope:type_name -> beckon.v1.Scope
-	24, // 17: beckon.v1.Found.put:type_name -> beckon.v1.Entity
-	1,  // 18: beckon.v1.MutateRequest.mutations:type_name -> beckon.v1.Mutation
-	2,  // 19: beckon.v1.MutateResponse.outcomes:type_name -> beckon.v1.Outcome
-	7,  // 20: beckon.v1.PointRequest.refs:type_name -> beckon.v1.PointRef
-	23, // 21: beckon.v1.PointRef.scope:type_name -> beckon.v1.Scope
-	25, // 22: beckon.v1.PointRef.kind:type_name -> beckon.v1.EntityKind
-	3,  // 23: beckon.v1.PointResponse.found:type_name -> beckon.v1.Found
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	17, // 13: beckon.v1.Outcome.error:type_name -> beckon.v1.ErrorInfo
+	18, // 14: beckon.v1.Outcome.winner:type_name -> beckon.v1.Winner
+	19, // 15: beckon.v1.Outcome.found:type_name -> beckon.v1.Found
+	1,  // 16: beckon.v1.MutateRequest.mutations:type_name -> beckon.v1.Mutation
+	2,  // 17: beckon.v1.MutateResponse.outcomes:type_name -> beckon.v1.Outcome
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_beckon_v1_mutation_proto_init() }
@@ -977,8 +712,8 @@ func file_beckon_v1_mutation_proto_init() {
 	}
 	file_beckon_v1_decision_proto_init()
 	file_beckon_v1_draft_proto_init()
+	file_beckon_v1_entity_proto_init()
 	file_beckon_v1_error_proto_init()
-	file_beckon_v1_sync_proto_init()
 	file_beckon_v1_task_proto_init()
 	file_beckon_v1_thread_proto_init()
 	file_beckon_v1_mutation_proto_msgTypes[0].OneofWrappers = []any{
@@ -1001,7 +736,7 @@ func file_beckon_v1_mutation_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_beckon_v1_mutation_proto_rawDesc), len(file_beckon_v1_mutation_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   8,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

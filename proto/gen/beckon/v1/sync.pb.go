@@ -23,96 +23,6 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// EntityKind says what the body of an entity is.
-type EntityKind int32
-
-const (
-	// Never sent.
-	EntityKind_ENTITY_KIND_UNSPECIFIED EntityKind = 0
-	// Account scope; body is a Thread.
-	EntityKind_ENTITY_KIND_THREAD_HEADER EntityKind = 1
-	// Account scope; body is a TaskHeader.
-	EntityKind_ENTITY_KIND_TASK_HEADER EntityKind = 2
-	// Account scope; body is a DecisionHeader, at most 1 KiB.
-	EntityKind_ENTITY_KIND_DECISION_HEADER EntityKind = 3
-	// Account scope; body is a Counters.
-	EntityKind_ENTITY_KIND_COUNTERS EntityKind = 4
-	// Account scope; body is an Installation.
-	EntityKind_ENTITY_KIND_INSTALLATION EntityKind = 5
-	// Account scope; body is a Settings.
-	EntityKind_ENTITY_KIND_SETTINGS EntityKind = 6
-	// Thread scope; body is an Item.
-	EntityKind_ENTITY_KIND_ITEM EntityKind = 7
-	// Thread scope; body is a Decision.
-	EntityKind_ENTITY_KIND_DECISION EntityKind = 8
-	// Account scope; body is an AgentLink.
-	EntityKind_ENTITY_KIND_AGENT_LINK EntityKind = 9
-	// Account scope; body is a Draft. Its id is that of the thread or decision it
-	// is written for.
-	EntityKind_ENTITY_KIND_DRAFT EntityKind = 10
-	// Account scope; body is a ViewState. Its id is that of the thread.
-	EntityKind_ENTITY_KIND_VIEW_STATE EntityKind = 11
-)
-
-// Enum value maps for EntityKind.
-var (
-	EntityKind_name = map[int32]string{
-		0:  "ENTITY_KIND_UNSPECIFIED",
-		1:  "ENTITY_KIND_THREAD_HEADER",
-		2:  "ENTITY_KIND_TASK_HEADER",
-		3:  "ENTITY_KIND_DECISION_HEADER",
-		4:  "ENTITY_KIND_COUNTERS",
-		5:  "ENTITY_KIND_INSTALLATION",
-		6:  "ENTITY_KIND_SETTINGS",
-		7:  "ENTITY_KIND_ITEM",
-		8:  "ENTITY_KIND_DECISION",
-		9:  "ENTITY_KIND_AGENT_LINK",
-		10: "ENTITY_KIND_DRAFT",
-		11: "ENTITY_KIND_VIEW_STATE",
-	}
-	EntityKind_value = map[string]int32{
-		"ENTITY_KIND_UNSPECIFIED":     0,
-		"ENTITY_KIND_THREAD_HEADER":   1,
-		"ENTITY_KIND_TASK_HEADER":     2,
-		"ENTITY_KIND_DECISION_HEADER": 3,
-		"ENTITY_KIND_COUNTERS":        4,
-		"ENTITY_KIND_INSTALLATION":    5,
-		"ENTITY_KIND_SETTINGS":        6,
-		"ENTITY_KIND_ITEM":            7,
-		"ENTITY_KIND_DECISION":        8,
-		"ENTITY_KIND_AGENT_LINK":      9,
-		"ENTITY_KIND_DRAFT":           10,
-		"ENTITY_KIND_VIEW_STATE":      11,
-	}
-)
-
-func (x EntityKind) Enum() *EntityKind {
-	p := new(EntityKind)
-	*p = x
-	return p
-}
-
-func (x EntityKind) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (EntityKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_beckon_v1_sync_proto_enumTypes[0].Descriptor()
-}
-
-func (EntityKind) Type() protoreflect.EnumType {
-	return &file_beckon_v1_sync_proto_enumTypes[0]
-}
-
-func (x EntityKind) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use EntityKind.Descriptor instead.
-func (EntityKind) EnumDescriptor() ([]byte, []int) {
-	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{0}
-}
-
 // ResetReason says why a cursor is not good any more.
 type ResetReason int32
 
@@ -166,11 +76,11 @@ func (x ResetReason) String() string {
 }
 
 func (ResetReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_beckon_v1_sync_proto_enumTypes[1].Descriptor()
+	return file_beckon_v1_sync_proto_enumTypes[0].Descriptor()
 }
 
 func (ResetReason) Type() protoreflect.EnumType {
-	return &file_beckon_v1_sync_proto_enumTypes[1]
+	return &file_beckon_v1_sync_proto_enumTypes[0]
 }
 
 func (x ResetReason) Number() protoreflect.EnumNumber {
@@ -179,7 +89,7 @@ func (x ResetReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ResetReason.Descriptor instead.
 func (ResetReason) EnumDescriptor() ([]byte, []int) {
-	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{1}
+	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{0}
 }
 
 // Window says what a bootstrap sends first. The pages behind it, asked for
@@ -226,11 +136,11 @@ func (x Window) String() string {
 }
 
 func (Window) Descriptor() protoreflect.EnumDescriptor {
-	return file_beckon_v1_sync_proto_enumTypes[2].Descriptor()
+	return file_beckon_v1_sync_proto_enumTypes[1].Descriptor()
 }
 
 func (Window) Type() protoreflect.EnumType {
-	return &file_beckon_v1_sync_proto_enumTypes[2]
+	return &file_beckon_v1_sync_proto_enumTypes[1]
 }
 
 func (x Window) Number() protoreflect.EnumNumber {
@@ -239,177 +149,7 @@ func (x Window) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Window.Descriptor instead.
 func (Window) EnumDescriptor() ([]byte, []int) {
-	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{2}
-}
-
-// Scope is one ordered set of entities.
-type Scope struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Which set.
-	//
-	// Types that are valid to be assigned to Scope:
-	//
-	//	*Scope_Account
-	//	*Scope_ThreadId
-	Scope         isScope_Scope `protobuf_oneof:"scope"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Scope) Reset() {
-	*x = Scope{}
-	mi := &file_beckon_v1_sync_proto_msgTypes[0]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Scope) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Scope) ProtoMessage() {}
-
-func (x *Scope) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_sync_proto_msgTypes[0]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Scope.ProtoReflect.Descriptor instead.
-func (*Scope) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{0}
-}
-
-func (x *Scope) GetScope() isScope_Scope {
-	if x != nil {
-		return x.Scope
-	}
-	return nil
-}
-
-func (x *Scope) GetAccount() bool {
-	if x != nil {
-		if x, ok := x.Scope.(*Scope_Account); ok {
-			return x.Account
-		}
-	}
-	return false
-}
-
-func (x *Scope) GetThreadId() string {
-	if x != nil {
-		if x, ok := x.Scope.(*Scope_ThreadId); ok {
-			return x.ThreadId
-		}
-	}
-	return ""
-}
-
-type isScope_Scope interface {
-	isScope_Scope()
-}
-
-type Scope_Account struct {
-	// The account: headers, read marks, counters, devices, settings.
-	Account bool `protobuf:"varint,1,opt,name=account,proto3,oneof"`
-}
-
-type Scope_ThreadId struct {
-	// One thread: its items and whole decisions.
-	ThreadId string `protobuf:"bytes,2,opt,name=thread_id,json=threadId,proto3,oneof"`
-}
-
-func (*Scope_Account) isScope_Scope() {}
-
-func (*Scope_ThreadId) isScope_Scope() {}
-
-// Entity is one thing as it stands.
-type Entity struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id within the kind.
-	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// What it is. Skip kinds you do not know; the cursor moves all the same.
-	Kind EntityKind `protobuf:"varint,2,opt,name=kind,proto3,enum=beckon.v1.EntityKind" json:"kind,omitempty"`
-	// Position in the scope that wrote it. Apply only what is newer than held.
-	Version uint64 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
-	// The message named by kind, encoded.
-	Body []byte `protobuf:"bytes,4,opt,name=body,proto3" json:"body,omitempty"`
-	// The mutation that wrote this version; empty where no mutation did. A client
-	// that still draws its own pending write beside the true one drops it here.
-	OriginMutation string `protobuf:"bytes,5,opt,name=origin_mutation,json=originMutation,proto3" json:"origin_mutation,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
-}
-
-func (x *Entity) Reset() {
-	*x = Entity{}
-	mi := &file_beckon_v1_sync_proto_msgTypes[1]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Entity) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Entity) ProtoMessage() {}
-
-func (x *Entity) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_sync_proto_msgTypes[1]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Entity.ProtoReflect.Descriptor instead.
-func (*Entity) Descriptor() ([]byte, []int) {
 	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{1}
-}
-
-func (x *Entity) GetId() string {
-	if x != nil {
-		return x.Id
-	}
-	return ""
-}
-
-func (x *Entity) GetKind() EntityKind {
-	if x != nil {
-		return x.Kind
-	}
-	return EntityKind_ENTITY_KIND_UNSPECIFIED
-}
-
-func (x *Entity) GetVersion() uint64 {
-	if x != nil {
-		return x.Version
-	}
-	return 0
-}
-
-func (x *Entity) GetBody() []byte {
-	if x != nil {
-		return x.Body
-	}
-	return nil
-}
-
-func (x *Entity) GetOriginMutation() string {
-	if x != nil {
-		return x.OriginMutation
-	}
-	return ""
 }
 
 // Tombstone says that an entity is gone.
@@ -429,7 +169,7 @@ type Tombstone struct {
 
 func (x *Tombstone) Reset() {
 	*x = Tombstone{}
-	mi := &file_beckon_v1_sync_proto_msgTypes[2]
+	mi := &file_beckon_v1_sync_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -441,7 +181,7 @@ func (x *Tombstone) String() string {
 func (*Tombstone) ProtoMessage() {}
 
 func (x *Tombstone) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_sync_proto_msgTypes[2]
+	mi := &file_beckon_v1_sync_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -454,7 +194,7 @@ func (x *Tombstone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tombstone.ProtoReflect.Descriptor instead.
 func (*Tombstone) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{2}
+	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *Tombstone) GetId() string {
@@ -501,7 +241,7 @@ type At struct {
 
 func (x *At) Reset() {
 	*x = At{}
-	mi := &file_beckon_v1_sync_proto_msgTypes[3]
+	mi := &file_beckon_v1_sync_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -513,7 +253,7 @@ func (x *At) String() string {
 func (*At) ProtoMessage() {}
 
 func (x *At) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_sync_proto_msgTypes[3]
+	mi := &file_beckon_v1_sync_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -526,7 +266,7 @@ func (x *At) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use At.ProtoReflect.Descriptor instead.
 func (*At) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{3}
+	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *At) GetScope() *Scope {
@@ -564,7 +304,7 @@ type Reset struct {
 
 func (x *Reset) Reset() {
 	*x = Reset{}
-	mi := &file_beckon_v1_sync_proto_msgTypes[4]
+	mi := &file_beckon_v1_sync_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -576,7 +316,7 @@ func (x *Reset) String() string {
 func (*Reset) ProtoMessage() {}
 
 func (x *Reset) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_sync_proto_msgTypes[4]
+	mi := &file_beckon_v1_sync_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -589,7 +329,7 @@ func (x *Reset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reset.ProtoReflect.Descriptor instead.
 func (*Reset) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{4}
+	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Reset) GetReason() ResetReason {
@@ -627,7 +367,7 @@ type Changes struct {
 
 func (x *Changes) Reset() {
 	*x = Changes{}
-	mi := &file_beckon_v1_sync_proto_msgTypes[5]
+	mi := &file_beckon_v1_sync_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -639,7 +379,7 @@ func (x *Changes) String() string {
 func (*Changes) ProtoMessage() {}
 
 func (x *Changes) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_sync_proto_msgTypes[5]
+	mi := &file_beckon_v1_sync_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -652,7 +392,7 @@ func (x *Changes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Changes.ProtoReflect.Descriptor instead.
 func (*Changes) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{5}
+	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Changes) GetPut() []*Entity {
@@ -715,7 +455,7 @@ type Delta struct {
 
 func (x *Delta) Reset() {
 	*x = Delta{}
-	mi := &file_beckon_v1_sync_proto_msgTypes[6]
+	mi := &file_beckon_v1_sync_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -727,7 +467,7 @@ func (x *Delta) String() string {
 func (*Delta) ProtoMessage() {}
 
 func (x *Delta) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_sync_proto_msgTypes[6]
+	mi := &file_beckon_v1_sync_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -740,7 +480,7 @@ func (x *Delta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Delta.ProtoReflect.Descriptor instead.
 func (*Delta) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{6}
+	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Delta) GetScope() *Scope {
@@ -815,7 +555,7 @@ type BootstrapRequest struct {
 
 func (x *BootstrapRequest) Reset() {
 	*x = BootstrapRequest{}
-	mi := &file_beckon_v1_sync_proto_msgTypes[7]
+	mi := &file_beckon_v1_sync_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -827,7 +567,7 @@ func (x *BootstrapRequest) String() string {
 func (*BootstrapRequest) ProtoMessage() {}
 
 func (x *BootstrapRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_sync_proto_msgTypes[7]
+	mi := &file_beckon_v1_sync_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -840,7 +580,7 @@ func (x *BootstrapRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BootstrapRequest.ProtoReflect.Descriptor instead.
 func (*BootstrapRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{7}
+	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *BootstrapRequest) GetScope() *Scope {
@@ -900,7 +640,7 @@ type BootstrapResponse struct {
 
 func (x *BootstrapResponse) Reset() {
 	*x = BootstrapResponse{}
-	mi := &file_beckon_v1_sync_proto_msgTypes[8]
+	mi := &file_beckon_v1_sync_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -912,7 +652,7 @@ func (x *BootstrapResponse) String() string {
 func (*BootstrapResponse) ProtoMessage() {}
 
 func (x *BootstrapResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_sync_proto_msgTypes[8]
+	mi := &file_beckon_v1_sync_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -925,7 +665,7 @@ func (x *BootstrapResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BootstrapResponse.ProtoReflect.Descriptor instead.
 func (*BootstrapResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{8}
+	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *BootstrapResponse) GetPut() []*Entity {
@@ -986,7 +726,7 @@ type PullRequest struct {
 
 func (x *PullRequest) Reset() {
 	*x = PullRequest{}
-	mi := &file_beckon_v1_sync_proto_msgTypes[9]
+	mi := &file_beckon_v1_sync_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -998,7 +738,7 @@ func (x *PullRequest) String() string {
 func (*PullRequest) ProtoMessage() {}
 
 func (x *PullRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_sync_proto_msgTypes[9]
+	mi := &file_beckon_v1_sync_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1011,7 +751,7 @@ func (x *PullRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullRequest.ProtoReflect.Descriptor instead.
 func (*PullRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{9}
+	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *PullRequest) GetAt() []*At {
@@ -1046,7 +786,7 @@ type PullResponse struct {
 
 func (x *PullResponse) Reset() {
 	*x = PullResponse{}
-	mi := &file_beckon_v1_sync_proto_msgTypes[10]
+	mi := &file_beckon_v1_sync_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1058,7 +798,7 @@ func (x *PullResponse) String() string {
 func (*PullResponse) ProtoMessage() {}
 
 func (x *PullResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_sync_proto_msgTypes[10]
+	mi := &file_beckon_v1_sync_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1071,7 +811,7 @@ func (x *PullResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullResponse.ProtoReflect.Descriptor instead.
 func (*PullResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{10}
+	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *PullResponse) GetDeltas() []*Delta {
@@ -1095,7 +835,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_beckon_v1_sync_proto_msgTypes[11]
+	mi := &file_beckon_v1_sync_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1107,7 +847,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_sync_proto_msgTypes[11]
+	mi := &file_beckon_v1_sync_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1120,7 +860,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{11}
+	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *WatchRequest) GetAt() []*At {
@@ -1156,7 +896,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_beckon_v1_sync_proto_msgTypes[12]
+	mi := &file_beckon_v1_sync_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1168,7 +908,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_sync_proto_msgTypes[12]
+	mi := &file_beckon_v1_sync_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1181,7 +921,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{12}
+	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *WatchResponse) GetFrame() isWatchResponse_Frame {
@@ -1292,7 +1032,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_beckon_v1_sync_proto_msgTypes[13]
+	mi := &file_beckon_v1_sync_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1304,7 +1044,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_sync_proto_msgTypes[13]
+	mi := &file_beckon_v1_sync_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1317,7 +1057,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{13}
+	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Hello) GetEpoch() []byte {
@@ -1350,7 +1090,7 @@ type CaughtUp struct {
 
 func (x *CaughtUp) Reset() {
 	*x = CaughtUp{}
-	mi := &file_beckon_v1_sync_proto_msgTypes[14]
+	mi := &file_beckon_v1_sync_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1362,7 +1102,7 @@ func (x *CaughtUp) String() string {
 func (*CaughtUp) ProtoMessage() {}
 
 func (x *CaughtUp) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_sync_proto_msgTypes[14]
+	mi := &file_beckon_v1_sync_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1375,7 +1115,7 @@ func (x *CaughtUp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CaughtUp.ProtoReflect.Descriptor instead.
 func (*CaughtUp) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{14}
+	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{12}
 }
 
 // Heartbeat says that the stream lives, and where the server believes the
@@ -1392,7 +1132,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_beckon_v1_sync_proto_msgTypes[15]
+	mi := &file_beckon_v1_sync_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1404,7 +1144,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_sync_proto_msgTypes[15]
+	mi := &file_beckon_v1_sync_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1417,7 +1157,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{15}
+	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Heartbeat) GetSent() []*At {
@@ -1441,7 +1181,7 @@ type Goaway struct {
 
 func (x *Goaway) Reset() {
 	*x = Goaway{}
-	mi := &file_beckon_v1_sync_proto_msgTypes[16]
+	mi := &file_beckon_v1_sync_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1453,7 +1193,7 @@ func (x *Goaway) String() string {
 func (*Goaway) ProtoMessage() {}
 
 func (x *Goaway) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_sync_proto_msgTypes[16]
+	mi := &file_beckon_v1_sync_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1466,7 +1206,7 @@ func (x *Goaway) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Goaway.ProtoReflect.Descriptor instead.
 func (*Goaway) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{16}
+	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Goaway) GetReconnectMin() *durationpb.Duration {
@@ -1483,21 +1223,179 @@ func (x *Goaway) GetReconnectMax() *durationpb.Duration {
 	return nil
 }
 
+// PointRequest reads a few entities by name, as after a tap on a push.
+type PointRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Which, at most 16.
+	Refs          []*PointRef `protobuf:"bytes,1,rep,name=refs,proto3" json:"refs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PointRequest) Reset() {
+	*x = PointRequest{}
+	mi := &file_beckon_v1_sync_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PointRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PointRequest) ProtoMessage() {}
+
+func (x *PointRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_sync_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PointRequest.ProtoReflect.Descriptor instead.
+func (*PointRequest) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *PointRequest) GetRefs() []*PointRef {
+	if x != nil {
+		return x.Refs
+	}
+	return nil
+}
+
+// PointRef names an entity.
+type PointRef struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its scope.
+	Scope *Scope `protobuf:"bytes,1,opt,name=scope,proto3" json:"scope,omitempty"`
+	// Its kind.
+	Kind EntityKind `protobuf:"varint,2,opt,name=kind,proto3,enum=beckon.v1.EntityKind" json:"kind,omitempty"`
+	// Its id within the kind.
+	Id string `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
+	// The version that is known to exist, as a push tells it. The answer waits up
+	// to 2 s for it, and then is what there is.
+	MinVersion    uint64 `protobuf:"varint,4,opt,name=min_version,json=minVersion,proto3" json:"min_version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PointRef) Reset() {
+	*x = PointRef{}
+	mi := &file_beckon_v1_sync_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PointRef) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PointRef) ProtoMessage() {}
+
+func (x *PointRef) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_sync_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PointRef.ProtoReflect.Descriptor instead.
+func (*PointRef) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *PointRef) GetScope() *Scope {
+	if x != nil {
+		return x.Scope
+	}
+	return nil
+}
+
+func (x *PointRef) GetKind() EntityKind {
+	if x != nil {
+		return x.Kind
+	}
+	return EntityKind_ENTITY_KIND_UNSPECIFIED
+}
+
+func (x *PointRef) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *PointRef) GetMinVersion() uint64 {
+	if x != nil {
+		return x.MinVersion
+	}
+	return 0
+}
+
+// PointResponse is what was found.
+type PointResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One for each scope asked, in the order of first mention. An entity that is
+	// not in it does not exist, or is not of the caller; a scope that is not has
+	// no as_of.
+	Found         []*Found `protobuf:"bytes,1,rep,name=found,proto3" json:"found,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PointResponse) Reset() {
+	*x = PointResponse{}
+	mi := &file_beckon_v1_sync_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PointResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PointResponse) ProtoMessage() {}
+
+func (x *PointResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_beckon_v1_sync_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PointResponse.ProtoReflect.Descriptor instead.
+func (*PointResponse) Descriptor() ([]byte, []int) {
+	return file_beckon_v1_sync_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *PointResponse) GetFound() []*Found {
+	if x != nil {
+		return x.Found
+	}
+	return nil
+}
+
 var File_beckon_v1_sync_proto protoreflect.FileDescriptor
 
 const file_beckon_v1_sync_proto_rawDesc = "" +
 	"\n" +
-	"\x14beckon/v1/sync.proto\x12\tbeckon.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\"V\n" +
-	"\x05Scope\x12\x1a\n" +
-	"\aaccount\x18\x01 \x01(\bH\x00R\aaccount\x12(\n" +
-	"\tthread_id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@H\x00R\bthreadIdB\a\n" +
-	"\x05scope\"\x9a\x01\n" +
-	"\x06Entity\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\x12)\n" +
-	"\x04kind\x18\x02 \x01(\x0e2\x15.beckon.v1.EntityKindR\x04kind\x12\x18\n" +
-	"\aversion\x18\x03 \x01(\x04R\aversion\x12\x12\n" +
-	"\x04body\x18\x04 \x01(\fR\x04body\x12'\n" +
-	"\x0forigin_mutation\x18\x05 \x01(\tR\x0eoriginMutation\"z\n" +
+	"\x14beckon/v1/sync.proto\x12\tbeckon.v1\x1a\x16beckon/v1/entity.proto\x1a\x18beckon/v1/mutation.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\"z\n" +
 	"\tTombstone\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12)\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x15.beckon.v1.EntityKindR\x04kind\x12\x18\n" +
@@ -1564,22 +1462,18 @@ const file_beckon_v1_sync_proto_rawDesc = "" +
 	"\x04sent\x18\x01 \x03(\v2\r.beckon.v1.AtR\x04sent\"\x88\x01\n" +
 	"\x06Goaway\x12>\n" +
 	"\rreconnect_min\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\freconnectMin\x12>\n" +
-	"\rreconnect_max\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\freconnectMax*\xd7\x02\n" +
-	"\n" +
-	"EntityKind\x12\x1b\n" +
-	"\x17ENTITY_KIND_UNSPECIFIED\x10\x00\x12\x1d\n" +
-	"\x19ENTITY_KIND_THREAD_HEADER\x10\x01\x12\x1b\n" +
-	"\x17ENTITY_KIND_TASK_HEADER\x10\x02\x12\x1f\n" +
-	"\x1bENTITY_KIND_DECISION_HEADER\x10\x03\x12\x18\n" +
-	"\x14ENTITY_KIND_COUNTERS\x10\x04\x12\x1c\n" +
-	"\x18ENTITY_KIND_INSTALLATION\x10\x05\x12\x18\n" +
-	"\x14ENTITY_KIND_SETTINGS\x10\x06\x12\x14\n" +
-	"\x10ENTITY_KIND_ITEM\x10\a\x12\x18\n" +
-	"\x14ENTITY_KIND_DECISION\x10\b\x12\x1a\n" +
-	"\x16ENTITY_KIND_AGENT_LINK\x10\t\x12\x15\n" +
-	"\x11ENTITY_KIND_DRAFT\x10\n" +
-	"\x12\x1a\n" +
-	"\x16ENTITY_KIND_VIEW_STATE\x10\v*\xc6\x01\n" +
+	"\rreconnect_max\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\freconnectMax\"C\n" +
+	"\fPointRequest\x123\n" +
+	"\x04refs\x18\x01 \x03(\v2\x13.beckon.v1.PointRefB\n" +
+	"\xbaH\a\x92\x01\x04\b\x01\x10\x10R\x04refs\"\xab\x01\n" +
+	"\bPointRef\x12.\n" +
+	"\x05scope\x18\x01 \x01(\v2\x10.beckon.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\x123\n" +
+	"\x04kind\x18\x02 \x01(\x0e2\x15.beckon.v1.EntityKindB\b\xbaH\x05\x82\x01\x02 \x00R\x04kind\x12\x19\n" +
+	"\x02id\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\x02id\x12\x1f\n" +
+	"\vmin_version\x18\x04 \x01(\x04R\n" +
+	"minVersion\"7\n" +
+	"\rPointResponse\x12&\n" +
+	"\x05found\x18\x01 \x03(\v2\x10.beckon.v1.FoundR\x05found*\xc6\x01\n" +
 	"\vResetReason\x12\x1c\n" +
 	"\x18RESET_REASON_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14RESET_REASON_TOO_OLD\x10\x01\x12\x16\n" +
@@ -1591,11 +1485,13 @@ const file_beckon_v1_sync_proto_rawDesc = "" +
 	"\x06Window\x12\x16\n" +
 	"\x12WINDOW_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vWINDOW_HOME\x10\x01\x12\x11\n" +
-	"\rWINDOW_THREAD\x10\x022\xcc\x01\n" +
+	"\rWINDOW_THREAD\x10\x022\xc7\x02\n" +
 	"\vSyncService\x12F\n" +
 	"\tBootstrap\x12\x1b.beckon.v1.BootstrapRequest\x1a\x1c.beckon.v1.BootstrapResponse\x127\n" +
 	"\x04Pull\x12\x16.beckon.v1.PullRequest\x1a\x17.beckon.v1.PullResponse\x12<\n" +
-	"\x05Watch\x12\x17.beckon.v1.WatchRequest\x1a\x18.beckon.v1.WatchResponse0\x01B;Z9github.com/beckon-dev/beckon/proto/gen/beckon/v1;beckonv1b\x06proto3"
+	"\x05Watch\x12\x17.beckon.v1.WatchRequest\x1a\x18.beckon.v1.WatchResponse0\x01\x12=\n" +
+	"\x06Mutate\x12\x18.beckon.v1.MutateRequest\x1a\x19.beckon.v1.MutateResponse\x12:\n" +
+	"\x05Point\x12\x17.beckon.v1.PointRequest\x1a\x18.beckon.v1.PointResponseB;Z9github.com/beckon-dev/beckon/proto/gen/beckon/v1;beckonv1b\x06proto3"
 
 var (
 	file_beckon_v1_sync_proto_rawDescOnce sync.Once
@@ -1609,71 +1505,84 @@ func file_beckon_v1_sync_proto_rawDescGZIP() []byte {
 	return file_beckon_v1_sync_proto_rawDescData
 }
 
-var file_beckon_v1_sync_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_beckon_v1_sync_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_beckon_v1_sync_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_beckon_v1_sync_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_beckon_v1_sync_proto_goTypes = []any{
-	(EntityKind)(0),             // 0: beckon.v1.EntityKind
-	(ResetReason)(0),            // 1: beckon.v1.ResetReason
-	(Window)(0),                 // 2: beckon.v1.Window
-	(*Scope)(nil),               // 3: beckon.v1.Scope
-	(*Entity)(nil),              // 4: beckon.v1.Entity
-	(*Tombstone)(nil),           // 5: beckon.v1.Tombstone
-	(*At)(nil),                  // 6: beckon.v1.At
-	(*Reset)(nil),               // 7: beckon.v1.Reset
-	(*Changes)(nil),             // 8: beckon.v1.Changes
-	(*Delta)(nil),               // 9: beckon.v1.Delta
-	(*BootstrapRequest)(nil),    // 10: beckon.v1.BootstrapRequest
-	(*BootstrapResponse)(nil),   // 11: beckon.v1.BootstrapResponse
-	(*PullRequest)(nil),         // 12: beckon.v1.PullRequest
-	(*PullResponse)(nil),        // 13: beckon.v1.PullResponse
-	(*WatchRequest)(nil),        // 14: beckon.v1.WatchRequest
-	(*WatchResponse)(nil),       // 15: beckon.v1.WatchResponse
-	(*Hello)(nil),               // 16: beckon.v1.Hello
-	(*CaughtUp)(nil),            // 17: beckon.v1.CaughtUp
-	(*Heartbeat)(nil),           // 18: beckon.v1.Heartbeat
-	(*Goaway)(nil),              // 19: beckon.v1.Goaway
-	(*durationpb.Duration)(nil), // 20: google.protobuf.Duration
+	(ResetReason)(0),            // 0: beckon.v1.ResetReason
+	(Window)(0),                 // 1: beckon.v1.Window
+	(*Tombstone)(nil),           // 2: beckon.v1.Tombstone
+	(*At)(nil),                  // 3: beckon.v1.At
+	(*Reset)(nil),               // 4: beckon.v1.Reset
+	(*Changes)(nil),             // 5: beckon.v1.Changes
+	(*Delta)(nil),               // 6: beckon.v1.Delta
+	(*BootstrapRequest)(nil),    // 7: beckon.v1.BootstrapRequest
+	(*BootstrapResponse)(nil),   // 8: beckon.v1.BootstrapResponse
+	(*PullRequest)(nil),         // 9: beckon.v1.PullRequest
+	(*PullResponse)(nil),        // 10: beckon.v1.PullResponse
+	(*WatchRequest)(nil),        // 11: beckon.v1.WatchRequest
+	(*WatchResponse)(nil),       // 12: beckon.v1.WatchResponse
+	(*Hello)(nil),               // 13: beckon.v1.Hello
+	(*CaughtUp)(nil),            // 14: beckon.v1.CaughtUp
+	(*Heartbeat)(nil),           // 15: beckon.v1.Heartbeat
+	(*Goaway)(nil),              // 16: beckon.v1.Goaway
+	(*PointRequest)(nil),        // 17: beckon.v1.PointRequest
+	(*PointRef)(nil),            // 18: beckon.v1.PointRef
+	(*PointResponse)(nil),       // 19: beckon.v1.PointResponse
+	(EntityKind)(0),             // 20: beckon.v1.EntityKind
+	(*Scope)(nil),               // 21: beckon.v1.Scope
+	(*durationpb.Duration)(nil), // 22: google.protobuf.Duration
+	(*Entity)(nil),              // 23: beckon.v1.Entity
+	(*Found)(nil),               // 24: beckon.v1.Found
+	(*MutateRequest)(nil),       // 25: beckon.v1.MutateRequest
+	(*MutateResponse)(nil),      // 26: beckon.v1.MutateResponse
 }
 var file_beckon_v1_sync_proto_depIdxs = []int32{
-	0,  // 0: beckon.v1.Entity.kind:type_name -> beckon.v1.EntityKind
-	0,  // 1: beckon.v1.Tombstone.kind:type_name -> beckon.v1.EntityKind
-	3,  // 2: beckon.v1.At.scope:type_name -> beckon.v1.Scope
-	1,  // 3: beckon.v1.Reset.reason:type_name -> beckon.v1.ResetReason
-	20, // 4: beckon.v1.Reset.after:type_name -> google.protobuf.Duration
-	4,  // 5: beckon.v1.Changes.put:type_name -> beckon.v1.Entity
-	5,  // 6: beckon.v1.Changes.del:type_name -> beckon.v1.Tombstone
-	3,  // 7: beckon.v1.Delta.scope:type_name -> beckon.v1.Scope
-	8,  // 8: beckon.v1.Delta.changes:type_name -> beckon.v1.Changes
-	7,  // 9: beckon.v1.Delta.reset:type_name -> beckon.v1.Reset
-	3,  // 10: beckon.v1.BootstrapRequest.scope:type_name -> beckon.v1.Scope
-	2,  // 11: beckon.v1.BootstrapRequest.window:type_name -> beckon.v1.Window
-	0,  // 12: beckon.v1.BootstrapRequest.kinds:type_name -> beckon.v1.EntityKind
-	4,  // 13: beckon.v1.BootstrapResponse.put:type_name -> beckon.v1.Entity
-	6,  // 14: beckon.v1.PullRequest.at:type_name -> beckon.v1.At
-	20, // 15: beckon.v1.PullRequest.wait:type_name -> google.protobuf.Duration
-	9,  // 16: beckon.v1.PullResponse.deltas:type_name -> beckon.v1.Delta
-	6,  // 17: beckon.v1.WatchRequest.at:type_name -> beckon.v1.At
-	16, // 18: beckon.v1.WatchResponse.hello:type_name -> beckon.v1.Hello
-	9,  // 19: beckon.v1.WatchResponse.delta:type_name -> beckon.v1.Delta
-	17, // 20: beckon.v1.WatchResponse.caught_up:type_name -> beckon.v1.CaughtUp
-	18, // 21: beckon.v1.WatchResponse.heartbeat:type_name -> beckon.v1.Heartbeat
-	19, // 22: beckon.v1.WatchResponse.goaway:type_name -> beckon.v1.Goaway
-	20, // 23: beckon.v1.Hello.beat:type_name -> google.protobuf.Duration
-	20, // 24: beckon.v1.Hello.max_age:type_name -> google.protobuf.Duration
-	6,  // 25: beckon.v1.Heartbeat.sent:type_name -> beckon.v1.At
-	20, // 26: beckon.v1.Goaway.reconnect_min:type_name -> google.protobuf.Duration
-	20, // 27: beckon.v1.Goaway.reconnect_max:type_name -> google.protobuf.Duration
-	10, // 28: beckon.v1.SyncService.Bootstrap:input_type -> beckon.v1.BootstrapRequest
-	12, // 29: beckon.v1.SyncService.Pull:input_type -> beckon.v1.PullRequest
-	14, // 30: beckon.v1.SyncService.Watch:input_type -> beckon.v1.WatchRequest
-	11, // 31: beckon.v1.SyncService.Bootstrap:output_type -> beckon.v1.BootstrapResponse
-	13, // 32: beckon.v1.SyncService.Pull:output_type -> beckon.v1.PullResponse
-	15, // 33: beckon.v1.SyncService.Watch:output_type -> beckon.v1.WatchResponse
-	31, // [31:34] is the sub-list for method output_type
-	28, // [28:31] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	20, // 0: beckon.v1.Tombstone.kind:type_name -> beckon.v1.EntityKind
+	21, // 1: beckon.v1.At.scope:type_name -> beckon.v1.Scope
+	0,  // 2: beckon.v1.Reset.reason:type_name -> beckon.v1.ResetReason
+	22, // 3: beckon.v1.Reset.after:type_name -> google.protobuf.Duration
+	23, // 4: beckon.v1.Changes.put:type_name -> beckon.v1.Entity
+	2,  // 5: beckon.v1.Changes.del:type_name -> beckon.v1.Tombstone
+	21, // 6: beckon.v1.Delta.scope:type_name -> beckon.v1.Scope
+	5,  // 7: beckon.v1.Delta.changes:type_name -> beckon.v1.Changes
+	4,  // 8: beckon.v1.Delta.reset:type_name -> beckon.v1.Reset
+	21, // 9: beckon.v1.BootstrapRequest.scope:type_name -> beckon.v1.Scope
+	1,  // 10: beckon.v1.BootstrapRequest.window:type_name -> beckon.v1.Window
+	20, // 11: beckon.v1.BootstrapRequest.kinds:type_name -> beckon.v1.EntityKind
+	23, // 12: beckon.v1.BootstrapResponse.put:type_name -> beckon.v1.Entity
+	3,  // 13: beckon.v1.PullRequest.at:type_name -> beckon.v1.At
+	22, // 14: beckon.v1.PullRequest.wait:type_name -> google.protobuf.Duration
+	6,  // 15: beckon.v1.PullResponse.deltas:type_name -> beckon.v1.Delta
+	3,  // 16: beckon.v1.WatchRequest.at:type_name -> beckon.v1.At
+	13, // 17: beckon.v1.WatchResponse.hello:type_name -> beckon.v1.Hello
+	6,  // 18: beckon.v1.WatchResponse.delta:type_name -> beckon.v1.Delta
+	14, // 19: beckon.v1.WatchResponse.caught_up:type_name -> beckon.v1.CaughtUp
+	15, // 20: beckon.v1.WatchResponse.heartbeat:type_name -> beckon.v1.Heartbeat
+	16, // 21: beckon.v1.WatchResponse.goaway:type_name -> beckon.v1.Goaway
+	22, // 22: beckon.v1.Hello.beat:type_name -> google.protobuf.Duration
+	22, // 23: beckon.v1.Hello.max_age:type_name -> google.protobuf.Duration
+	3,  // 24: beckon.v1.Heartbeat.sent:type_name -> beckon.v1.At
+	22, // 25: beckon.v1.Goaway.reconnect_min:type_name -> google.protobuf.Duration
+	22, // 26: beckon.v1.Goaway.reconnect_max:type_name -> google.protobuf.Duration
+	18, // 27: beckon.v1.PointRequest.refs:type_name -> beckon.v1.PointRef
+	21, // 28: beckon.v1.PointRef.scope:type_name -> beckon.v1.Scope
+	20, // 29: beckon.v1.PointRef.kind:type_name -> beckon.v1.EntityKind
+	24, // 30: beckon.v1.PointResponse.found:type_name -> beckon.v1.Found
+	7,  // 31: beckon.v1.SyncService.Bootstrap:input_type -> beckon.v1.BootstrapRequest
+	9,  // 32: beckon.v1.SyncService.Pull:input_type -> beckon.v1.PullRequest
+	11, // 33: beckon.v1.SyncService.Watch:input_type -> beckon.v1.WatchRequest
+	25, // 34: beckon.v1.SyncService.Mutate:input_type -> beckon.v1.MutateRequest
+	17, // 35: beckon.v1.SyncService.Point:input_type -> beckon.v1.PointRequest
+	8,  // 36: beckon.v1.SyncService.Bootstrap:output_type -> beckon.v1.BootstrapResponse
+	10, // 37: beckon.v1.SyncService.Pull:output_type -> beckon.v1.PullResponse
+	12, // 38: beckon.v1.SyncService.Watch:output_type -> beckon.v1.WatchResponse
+	26, // 39: beckon.v1.SyncService.Mutate:output_type -> beckon.v1.MutateResponse
+	19, // 40: beckon.v1.SyncService.Point:output_type -> beckon.v1.PointResponse
+	36, // [36:41] is the sub-list for method output_type
+	31, // [31:36] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_beckon_v1_sync_proto_init() }
@@ -1681,15 +1590,13 @@ func file_beckon_v1_sync_proto_init() {
 	if File_beckon_v1_sync_proto != nil {
 		return
 	}
-	file_beckon_v1_sync_proto_msgTypes[0].OneofWrappers = []any{
-		(*Scope_Account)(nil),
-		(*Scope_ThreadId)(nil),
-	}
-	file_beckon_v1_sync_proto_msgTypes[6].OneofWrappers = []any{
+	file_beckon_v1_entity_proto_init()
+	file_beckon_v1_mutation_proto_init()
+	file_beckon_v1_sync_proto_msgTypes[4].OneofWrappers = []any{
 		(*Delta_Changes)(nil),
 		(*Delta_Reset_)(nil),
 	}
-	file_beckon_v1_sync_proto_msgTypes[12].OneofWrappers = []any{
+	file_beckon_v1_sync_proto_msgTypes[10].OneofWrappers = []any{
 		(*WatchResponse_Hello)(nil),
 		(*WatchResponse_Delta)(nil),
 		(*WatchResponse_CaughtUp)(nil),
@@ -1701,8 +1608,8 @@ func file_beckon_v1_sync_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_beckon_v1_sync_proto_rawDesc), len(file_beckon_v1_sync_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   17,
+			NumEnums:      2,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

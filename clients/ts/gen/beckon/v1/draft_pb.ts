@@ -2,8 +2,8 @@
 // @generated from file beckon/v1/draft.proto (package beckon.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { AnswerItem } from "./decision_pb.js";
 import { file_beckon_v1_decision } from "./decision_pb.js";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file beckon/v1/draft.proto.
  */
 export const file_beckon_v1_draft: GenFile = /*@__PURE__*/
-  fileDesc("ChViZWNrb24vdjEvZHJhZnQucHJvdG8SCWJlY2tvbi52MSKGAQoFRHJhZnQSEgoKc3ViamVjdF9pZBgBIAEoCRIRCgl0aHJlYWRfaWQYAiABKAkSCwoDcmV2GAMgASgEEiEKA293bhgEIAEoCzIULmJlY2tvbi52MS5EcmFmdFRleHQSJgoIc2libGluZ3MYBSADKAsyFC5iZWNrb24udjEuRHJhZnRUZXh0IsABCglEcmFmdFRleHQSFwoPaW5zdGFsbGF0aW9uX2lkGAEgASgJEhoKEmluc3RhbGxhdGlvbl9sYWJlbBgCIAEoCRIMCgR0ZXh0GAMgASgJEiQKBWl0ZW1zGAQgAygLMhUuYmVja29uLnYxLkFuc3dlckl0ZW0SGQoRZGVjaXNpb25fcmV2aXNpb24YBSABKA0SLwoLdXBkYXRlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIrYBCg9TZXREcmFmdFJlcXVlc3QSEgoKc3ViamVjdF9pZBgBIAEoCRIQCghiYXNlX3JldhgCIAEoBBINCgVlcG9jaBgDIAEoDBIMCgR0ZXh0GAQgASgJEiQKBWl0ZW1zGAUgAygLMhUuYmVja29uLnYxLkFuc3dlckl0ZW0SGQoRZGVjaXNpb25fcmV2aXNpb24YBiABKA0SHwoXbWVyZ2VkX2luc3RhbGxhdGlvbl9pZHMYByADKAkiVAoQU2V0RHJhZnRSZXNwb25zZRIfCgVkcmFmdBgBIAEoCzIQLmJlY2tvbi52MS5EcmFmdBIQCghkaXZlcmdlZBgCIAEoCBINCgVhc19vZhgDIAEoDCLCAQoJVmlld1N0YXRlEhEKCXRocmVhZF9pZBgBIAEoCRIXCg9hbmNob3JfcG9zaXRpb24YAiABKAQSDgoGb2Zmc2V0GAMgASgNEhMKC2RlY2lzaW9uX2lkGAQgASgJEhcKD2luc3RhbGxhdGlvbl9pZBgFIAEoCRIaChJpbnN0YWxsYXRpb25fbGFiZWwYBiABKAkSLwoLdXBkYXRlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wImEKDlNldFZpZXdSZXF1ZXN0EhEKCXRocmVhZF9pZBgBIAEoCRIXCg9hbmNob3JfcG9zaXRpb24YAiABKAQSDgoGb2Zmc2V0GAMgASgNEhMKC2RlY2lzaW9uX2lkGAQgASgJIkoKD1NldFZpZXdSZXNwb25zZRIoCgp2aWV3X3N0YXRlGAEgASgLMhQuYmVja29uLnYxLlZpZXdTdGF0ZRINCgVhc19vZhgCIAEoDEI7WjlnaXRodWIuY29tL2JlY2tvbi1kZXYvYmVja29uL3Byb3RvL2dlbi9iZWNrb24vdjE7YmVja29udjFiBnByb3RvMw", [file_beckon_v1_decision, file_google_protobuf_timestamp]);
+  fileDesc("ChViZWNrb24vdjEvZHJhZnQucHJvdG8SCWJlY2tvbi52MSKGAQoFRHJhZnQSEgoKc3ViamVjdF9pZBgBIAEoCRIRCgl0aHJlYWRfaWQYAiABKAkSCwoDcmV2GAMgASgEEiEKA293bhgEIAEoCzIULmJlY2tvbi52MS5EcmFmdFRleHQSJgoIc2libGluZ3MYBSADKAsyFC5iZWNrb24udjEuRHJhZnRUZXh0Is0BCglEcmFmdFRleHQSFwoPaW5zdGFsbGF0aW9uX2lkGAEgASgJEhoKEmluc3RhbGxhdGlvbl9sYWJlbBgCIAEoCRIMCgR0ZXh0GAMgASgJEiQKBWl0ZW1zGAQgAygLMhUuYmVja29uLnYxLkFuc3dlckl0ZW0SGQoRZGVjaXNpb25fcmV2aXNpb24YBSABKA0SLwoLdXBkYXRlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgsKA3JldhgHIAEoBCKqAQoPU2V0RHJhZnRSZXF1ZXN0EhIKCnN1YmplY3RfaWQYASABKAkSEAoIYmFzZV9yZXYYAiABKAQSDQoFZXBvY2gYAyABKAwSDAoEdGV4dBgEIAEoCRIkCgVpdGVtcxgFIAMoCzIVLmJlY2tvbi52MS5BbnN3ZXJJdGVtEhkKEWRlY2lzaW9uX3JldmlzaW9uGAYgASgNEhMKC21lcmdlZF9yZXZzGAcgAygEIlQKEFNldERyYWZ0UmVzcG9uc2USHwoFZHJhZnQYASABKAsyEC5iZWNrb24udjEuRHJhZnQSEAoIZGl2ZXJnZWQYAiABKAgSDQoFYXNfb2YYAyABKAwiwgEKCVZpZXdTdGF0ZRIRCgl0aHJlYWRfaWQYASABKAkSFwoPYW5jaG9yX3Bvc2l0aW9uGAIgASgEEg4KBm9mZnNldBgDIAEoDRITCgtkZWNpc2lvbl9pZBgEIAEoCRIXCg9pbnN0YWxsYXRpb25faWQYBSABKAkSGgoSaW5zdGFsbGF0aW9uX2xhYmVsGAYgASgJEi8KC3VwZGF0ZV90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJhCg5TZXRWaWV3UmVxdWVzdBIRCgl0aHJlYWRfaWQYASABKAkSFwoPYW5jaG9yX3Bvc2l0aW9uGAIgASgEEg4KBm9mZnNldBgDIAEoDRITCgtkZWNpc2lvbl9pZBgEIAEoCSJKCg9TZXRWaWV3UmVzcG9uc2USKAoKdmlld19zdGF0ZRgBIAEoCzIULmJlY2tvbi52MS5WaWV3U3RhdGUSDQoFYXNfb2YYAiABKAwylQEKDERyYWZ0U2VydmljZRJDCghTZXREcmFmdBIaLmJlY2tvbi52MS5TZXREcmFmdFJlcXVlc3QaGy5iZWNrb24udjEuU2V0RHJhZnRSZXNwb25zZRJACgdTZXRWaWV3EhkuYmVja29uLnYxLlNldFZpZXdSZXF1ZXN0GhouYmVja29uLnYxLlNldFZpZXdSZXNwb25zZUI7WjlnaXRodWIuY29tL2JlY2tvbi1kZXYvYmVja29uL3Byb3RvL2dlbi9iZWNrb24vdjE7YmVja29udjFiBnByb3RvMw", [file_beckon_v1_decision, file_google_protobuf_timestamp]);
 
 /**
  * Draft is what a person has begun to write in a thread or to answer to a
@@ -38,24 +38,23 @@ export type Draft = Message<"beckon.v1.Draft"> & {
   threadId: string;
 
   /**
-   * Grows with each write; 1 for the first. A write names the one it builds on.
+   * The highest rev that any text of it ever had; it outlives them.
    *
    * @generated from field: uint64 rev = 3;
    */
   rev: bigint;
 
   /**
-   * The text itself, and what was written at the same time elsewhere.
+   * The text itself.
    *
    * @generated from field: beckon.v1.DraftText own = 4;
    */
   own?: DraftText | undefined;
 
   /**
-   * Texts of other devices that were written without knowledge of this one, the
-   * newest first, one a device, at most 3. Nothing here is ever thrown away by
-   * the server but for a fourth device's sake, and then the oldest text is put
-   * behind the newest sibling's own.
+   * Texts that were written without knowledge of the own one, the newest first,
+   * at most 3. Each stays until it is built on, named as merged, or taken away
+   * by its own device.
    *
    * @generated from field: repeated beckon.v1.DraftText siblings = 5;
    */
@@ -117,6 +116,14 @@ export type DraftText = Message<"beckon.v1.DraftText"> & {
    * @generated from field: google.protobuf.Timestamp update_time = 6;
    */
   updateTime?: Timestamp | undefined;
+
+  /**
+   * Names this text: no other text of the draft ever has the same. A write that
+   * builds on it, and a message that was made of it, say so by this.
+   *
+   * @generated from field: uint64 rev = 7;
+   */
+  rev: bigint;
 };
 
 /**
@@ -140,15 +147,18 @@ export type SetDraftRequest = Message<"beckon.v1.SetDraftRequest"> & {
   subjectId: string;
 
   /**
-   * The rev the text builds on; 0 for a first one. Where the draft has moved
-   * on, both texts are kept: this one becomes the sibling of its device.
+   * The rev of the text that this one builds on: what the composer took up, or
+   * what it wrote last. 0 where it began with nothing. The named text is
+   * replaced; where it is not there any more, nothing is, and this one becomes a
+   * sibling.
    *
    * @generated from field: uint64 base_rev = 2;
    */
   baseRev: bigint;
 
   /**
-   * The epoch that rev was read in; a rev of another one never matches.
+   * The epoch that rev was read in, as pages and point reads name it; a rev of
+   * another one names nothing.
    *
    * @generated from field: bytes epoch = 3;
    */
@@ -156,14 +166,15 @@ export type SetDraftRequest = Message<"beckon.v1.SetDraftRequest"> & {
 
   /**
    * The words; at most 16,384 bytes. Empty, without items, takes away what this
-   * device has written, and nothing that another one has.
+   * device has written on that base, and nothing that another one has.
    *
    * @generated from field: string text = 4;
    */
   text: string;
 
   /**
-   * For a decision: what was chosen so far; at most 131,072 bytes in all.
+   * For a decision: what was chosen so far; at most 32,768 bytes in all. None of
+   * the rules of an answer is looked at.
    *
    * @generated from field: repeated beckon.v1.AnswerItem items = 5;
    */
@@ -177,11 +188,12 @@ export type SetDraftRequest = Message<"beckon.v1.SetDraftRequest"> & {
   decisionRevision: number;
 
   /**
-   * Siblings whose text is taken up in this one, or given up, by the person.
+   * Revs of texts, in that epoch, that are taken up in this one, or given up by
+   * the person; this is how a text of another device is cleared.
    *
-   * @generated from field: repeated string merged_installation_ids = 7;
+   * @generated from field: repeated uint64 merged_revs = 7;
    */
-  mergedInstallationIds: string[];
+  mergedRevs: bigint[];
 };
 
 /**
@@ -205,7 +217,7 @@ export type SetDraftResponse = Message<"beckon.v1.SetDraftResponse"> & {
   draft?: Draft | undefined;
 
   /**
-   * The draft had moved on: the text was kept as a sibling.
+   * The text was kept as a sibling, beside what this device did not know of.
    *
    * @generated from field: bool diverged = 2;
    */
@@ -360,4 +372,37 @@ export type SetViewResponse = Message<"beckon.v1.SetViewResponse"> & {
  */
 export const SetViewResponseSchema: GenMessage<SetViewResponse> = /*@__PURE__*/
   messageDesc(file_beckon_v1_draft, 6);
+
+/**
+ * DraftService is what a person leaves unfinished on one device and goes on with
+ * on another. Nothing in it counts as activity, is unread, or calls.
+ *
+ * @generated from service beckon.v1.DraftService
+ */
+export const DraftService: GenService<{
+  /**
+   * SetDraft writes a draft. A text that was written elsewhere without knowledge
+   * of this one is kept beside it. No room for a further text:
+   * FAILED_PRECONDITION, DRAFT_FULL, and the text stays with the caller. By a
+   * person.
+   *
+   * @generated from rpc beckon.v1.DraftService.SetDraft
+   */
+  setDraft: {
+    methodKind: "unary";
+    input: typeof SetDraftRequestSchema;
+    output: typeof SetDraftResponseSchema;
+  },
+  /**
+   * SetView tells where a thread is left. By a person.
+   *
+   * @generated from rpc beckon.v1.DraftService.SetView
+   */
+  setView: {
+    methodKind: "unary";
+    input: typeof SetViewRequestSchema;
+    output: typeof SetViewResponseSchema;
+  },
+}> = /*@__PURE__*/
+  serviceDesc(file_beckon_v1_draft, 0);
 

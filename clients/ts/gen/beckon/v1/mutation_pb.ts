@@ -8,10 +8,10 @@ import type { AcknowledgeDecisionRequest, AnswerDecisionRequest, SnoozeDecisionR
 import { file_beckon_v1_decision } from "./decision_pb.js";
 import type { SetDraftRequest, SetViewRequest } from "./draft_pb.js";
 import { file_beckon_v1_draft } from "./draft_pb.js";
+import type { Found } from "./entity_pb.js";
+import { file_beckon_v1_entity } from "./entity_pb.js";
 import type { ErrorInfo } from "./error_pb.js";
 import { file_beckon_v1_error } from "./error_pb.js";
-import type { Entity, EntityKind, Scope } from "./sync_pb.js";
-import { file_beckon_v1_sync } from "./sync_pb.js";
 import type { PauseTaskRequest, ResumeTaskRequest, StopTaskRequest } from "./task_pb.js";
 import { file_beckon_v1_task } from "./task_pb.js";
 import type { ArchiveThreadRequest, MarkReadRequest, MuteThreadRequest, SendMessageRequest } from "./thread_pb.js";
@@ -22,12 +22,12 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file beckon/v1/mutation.proto.
  */
 export const file_beckon_v1_mutation: GenFile = /*@__PURE__*/
-  fileDesc("ChhiZWNrb24vdjEvbXV0YXRpb24ucHJvdG8SCWJlY2tvbi52MSLvBAoITXV0YXRpb24SCgoCaWQYASABKAkSDAoEbGFuZRgCIAEoCRItCgRzZW5kGAMgASgLMh0uYmVja29uLnYxLlNlbmRNZXNzYWdlUmVxdWVzdEgAEjIKBmFuc3dlchgEIAEoCzIgLmJlY2tvbi52MS5BbnN3ZXJEZWNpc2lvblJlcXVlc3RIABIqCgRyZWFkGAUgASgLMhouYmVja29uLnYxLk1hcmtSZWFkUmVxdWVzdEgAEisKBWRyYWZ0GAYgASgLMhouYmVja29uLnYxLlNldERyYWZ0UmVxdWVzdEgAEikKBHZpZXcYByABKAsyGS5iZWNrb24udjEuU2V0Vmlld1JlcXVlc3RIABIyCgZzbm9vemUYCCABKAsyIC5iZWNrb24udjEuU25vb3plRGVjaXNpb25SZXF1ZXN0SAASPAoLYWNrbm93bGVkZ2UYCSABKAsyJS5iZWNrb24udjEuQWNrbm93bGVkZ2VEZWNpc2lvblJlcXVlc3RIABIqCgRzdG9wGAogASgLMhouYmVja29uLnYxLlN0b3BUYXNrUmVxdWVzdEgAEiwKBXBhdXNlGAsgASgLMhsuYmVja29uLnYxLlBhdXNlVGFza1JlcXVlc3RIABIuCgZyZXN1bWUYDCABKAsyHC5iZWNrb24udjEuUmVzdW1lVGFza1JlcXVlc3RIABIyCgdhcmNoaXZlGA0gASgLMh8uYmVja29uLnYxLkFyY2hpdmVUaHJlYWRSZXF1ZXN0SAASLAoEbXV0ZRgOIAEoCzIcLmJlY2tvbi52MS5NdXRlVGhyZWFkUmVxdWVzdEgAQgQKAm9wIt0BCgdPdXRjb21lEgoKAmlkGAEgASgJEikKBnJlc3VsdBgCIAEoDjIZLmJlY2tvbi52MS5NdXRhdGlvblJlc3VsdBIQCghyZXBsYXllZBgDIAEoCBIjCgVlcnJvchgEIAEoCzIULmJlY2tvbi52MS5FcnJvckluZm8SDAoEY29kZRgFIAEoCRIhCgZ3aW5uZXIYBiABKAsyES5iZWNrb24udjEuV2lubmVyEh8KBWZvdW5kGAcgAygLMhAuYmVja29uLnYxLkZvdW5kEhIKCmNyZWF0ZWRfaWQYCCABKAkiZgoFRm91bmQSHwoFc2NvcGUYASABKAsyEC5iZWNrb24udjEuU2NvcGUSHgoDcHV0GAIgAygLMhEuYmVja29uLnYxLkVudGl0eRINCgVhc19vZhgDIAEoDBINCgVlcG9jaBgEIAEoDCI3Cg1NdXRhdGVSZXF1ZXN0EiYKCW11dGF0aW9ucxgBIAMoCzITLmJlY2tvbi52MS5NdXRhdGlvbiI2Cg5NdXRhdGVSZXNwb25zZRIkCghvdXRjb21lcxgBIAMoCzISLmJlY2tvbi52MS5PdXRjb21lIjEKDFBvaW50UmVxdWVzdBIhCgRyZWZzGAEgAygLMhMuYmVja29uLnYxLlBvaW50UmVmInEKCFBvaW50UmVmEh8KBXNjb3BlGAEgASgLMhAuYmVja29uLnYxLlNjb3BlEiMKBGtpbmQYAiABKA4yFS5iZWNrb24udjEuRW50aXR5S2luZBIKCgJpZBgDIAEoCRITCgttaW5fdmVyc2lvbhgEIAEoBCIwCg1Qb2ludFJlc3BvbnNlEh8KBWZvdW5kGAEgAygLMhAuYmVja29uLnYxLkZvdW5kKtYCCg5NdXRhdGlvblJlc3VsdBIfChtNVVRBVElPTl9SRVNVTFRfVU5TUEVDSUZJRUQQABIbChdNVVRBVElPTl9SRVNVTFRfQVBQTElFRBABEhgKFE1VVEFUSU9OX1JFU1VMVF9TQU1FEAISHAoYTVVUQVRJT05fUkVTVUxUX0NPTkZMSUNUEAMSGQoVTVVUQVRJT05fUkVTVUxUX1NUQUxFEAQSGwoXTVVUQVRJT05fUkVTVUxUX0VYUElSRUQQBRIaChZNVVRBVElPTl9SRVNVTFRfQ0xPU0VEEAYSHgoaTVVUQVRJT05fUkVTVUxUX05FRURTX1ZJRVcQBxIhCh1NVVRBVElPTl9SRVNVTFRfTkVFRFNfU1RFUF9VUBAIEhwKGE1VVEFUSU9OX1JFU1VMVF9SRUpFQ1RFRBAJEhkKFU1VVEFUSU9OX1JFU1VMVF9SRVRSWRAKQjtaOWdpdGh1Yi5jb20vYmVja29uLWRldi9iZWNrb24vcHJvdG8vZ2VuL2JlY2tvbi92MTtiZWNrb252MWIGcHJvdG8z", [file_beckon_v1_decision, file_beckon_v1_draft, file_beckon_v1_error, file_beckon_v1_sync, file_beckon_v1_task, file_beckon_v1_thread]);
+  fileDesc("ChhiZWNrb24vdjEvbXV0YXRpb24ucHJvdG8SCWJlY2tvbi52MSLvBAoITXV0YXRpb24SCgoCaWQYASABKAkSDAoEbGFuZRgCIAEoCRItCgRzZW5kGAMgASgLMh0uYmVja29uLnYxLlNlbmRNZXNzYWdlUmVxdWVzdEgAEjIKBmFuc3dlchgEIAEoCzIgLmJlY2tvbi52MS5BbnN3ZXJEZWNpc2lvblJlcXVlc3RIABIqCgRyZWFkGAUgASgLMhouYmVja29uLnYxLk1hcmtSZWFkUmVxdWVzdEgAEisKBWRyYWZ0GAYgASgLMhouYmVja29uLnYxLlNldERyYWZ0UmVxdWVzdEgAEikKBHZpZXcYByABKAsyGS5iZWNrb24udjEuU2V0Vmlld1JlcXVlc3RIABIyCgZzbm9vemUYCCABKAsyIC5iZWNrb24udjEuU25vb3plRGVjaXNpb25SZXF1ZXN0SAASPAoLYWNrbm93bGVkZ2UYCSABKAsyJS5iZWNrb24udjEuQWNrbm93bGVkZ2VEZWNpc2lvblJlcXVlc3RIABIqCgRzdG9wGAogASgLMhouYmVja29uLnYxLlN0b3BUYXNrUmVxdWVzdEgAEiwKBXBhdXNlGAsgASgLMhsuYmVja29uLnYxLlBhdXNlVGFza1JlcXVlc3RIABIuCgZyZXN1bWUYDCABKAsyHC5iZWNrb24udjEuUmVzdW1lVGFza1JlcXVlc3RIABIyCgdhcmNoaXZlGA0gASgLMh8uYmVja29uLnYxLkFyY2hpdmVUaHJlYWRSZXF1ZXN0SAASLAoEbXV0ZRgOIAEoCzIcLmJlY2tvbi52MS5NdXRlVGhyZWFkUmVxdWVzdEgAQgQKAm9wIt0BCgdPdXRjb21lEgoKAmlkGAEgASgJEikKBnJlc3VsdBgCIAEoDjIZLmJlY2tvbi52MS5NdXRhdGlvblJlc3VsdBIQCghyZXBsYXllZBgDIAEoCBIjCgVlcnJvchgEIAEoCzIULmJlY2tvbi52MS5FcnJvckluZm8SDAoEY29kZRgFIAEoCRIhCgZ3aW5uZXIYBiABKAsyES5iZWNrb24udjEuV2lubmVyEh8KBWZvdW5kGAcgAygLMhAuYmVja29uLnYxLkZvdW5kEhIKCmNyZWF0ZWRfaWQYCCABKAkiNwoNTXV0YXRlUmVxdWVzdBImCgltdXRhdGlvbnMYASADKAsyEy5iZWNrb24udjEuTXV0YXRpb24iNgoOTXV0YXRlUmVzcG9uc2USJAoIb3V0Y29tZXMYASADKAsyEi5iZWNrb24udjEuT3V0Y29tZSrWAgoOTXV0YXRpb25SZXN1bHQSHwobTVVUQVRJT05fUkVTVUxUX1VOU1BFQ0lGSUVEEAASGwoXTVVUQVRJT05fUkVTVUxUX0FQUExJRUQQARIYChRNVVRBVElPTl9SRVNVTFRfU0FNRRACEhwKGE1VVEFUSU9OX1JFU1VMVF9DT05GTElDVBADEhkKFU1VVEFUSU9OX1JFU1VMVF9TVEFMRRAEEhsKF01VVEFUSU9OX1JFU1VMVF9FWFBJUkVEEAUSGgoWTVVUQVRJT05fUkVTVUxUX0NMT1NFRBAGEh4KGk1VVEFUSU9OX1JFU1VMVF9ORUVEU19WSUVXEAcSIQodTVVUQVRJT05fUkVTVUxUX05FRURTX1NURVBfVVAQCBIcChhNVVRBVElPTl9SRVNVTFRfUkVKRUNURUQQCRIZChVNVVRBVElPTl9SRVNVTFRfUkVUUlkQCkI7WjlnaXRodWIuY29tL2JlY2tvbi1kZXYvYmVja29uL3Byb3RvL2dlbi9iZWNrb24vdjE7YmVja29udjFiBnByb3RvMw", [file_beckon_v1_decision, file_beckon_v1_draft, file_beckon_v1_entity, file_beckon_v1_error, file_beckon_v1_task, file_beckon_v1_thread]);
 
 /**
- * Mutation is one write that a client keeps until it knows the outcome. Its
- * request is the one of the unary call; where that has an idempotency_key, the
- * key is the mutation's id, and may be left empty.
+ * Mutation is one write that a client keeps until it knows the outcome, byte for
+ * byte. Its request is the one of the unary call, under the same rules; where
+ * that has an idempotency_key, the key is the mutation's id, whatever it says.
  *
  * @generated from message beckon.v1.Mutation
  */
@@ -41,8 +41,9 @@ export type Mutation = Message<"beckon.v1.Mutation"> & {
   id: string;
 
   /**
-   * Thread that it belongs to, or empty. The mutations of one lane run in the
-   * order they are in; one that is to be retried holds back those behind it.
+   * Thread that it belongs to. The mutations of one lane run in the order they
+   * are in, and one that is to be retried holds back those behind it. Without a
+   * lane one holds back nothing and is held back by nothing.
    *
    * @generated from field: string lane = 2;
    */
@@ -208,8 +209,10 @@ export type Outcome = Message<"beckon.v1.Outcome"> & {
   winner?: Winner | undefined;
 
   /**
-   * What it touched, as it stands now, by scope. The overlay of a pending write
-   * may go when each of these is held in this version or a newer one.
+   * What it wrote, as it stands now, by scope; not what is gone since, nor what
+   * would make the answer larger than 256 KiB. The overlay of a pending write may
+   * go when each of these is held in this version or a newer one and a pull of
+   * the scope is at as_of or beyond.
    *
    * @generated from field: repeated beckon.v1.Found found = 7;
    */
@@ -231,56 +234,14 @@ export const OutcomeSchema: GenMessage<Outcome> = /*@__PURE__*/
   messageDesc(file_beckon_v1_mutation, 1);
 
 /**
- * Found is what a read outside the order of changes found in one scope. It
- * never moves a cursor.
- *
- * @generated from message beckon.v1.Found
- */
-export type Found = Message<"beckon.v1.Found"> & {
-  /**
-   * The scope.
-   *
-   * @generated from field: beckon.v1.Scope scope = 1;
-   */
-  scope?: Scope | undefined;
-
-  /**
-   * The entities.
-   *
-   * @generated from field: repeated beckon.v1.Entity put = 2;
-   */
-  put: Entity[];
-
-  /**
-   * Stamp of the read.
-   *
-   * @generated from field: bytes as_of = 3;
-   */
-  asOf: Uint8Array;
-
-  /**
-   * Name of the store's epoch.
-   *
-   * @generated from field: bytes epoch = 4;
-   */
-  epoch: Uint8Array;
-};
-
-/**
- * Describes the message beckon.v1.Found.
- * Use `create(FoundSchema)` to create a new message.
- */
-export const FoundSchema: GenMessage<Found> = /*@__PURE__*/
-  messageDesc(file_beckon_v1_mutation, 2);
-
-/**
  * MutateRequest sends what waits. By a person's installation.
  *
  * @generated from message beckon.v1.MutateRequest
  */
 export type MutateRequest = Message<"beckon.v1.MutateRequest"> & {
   /**
-   * At most 100, in order.
+   * At most 100, in order, of 1 MiB together. What is wrong with one of them
+   * is said in its outcome.
    *
    * @generated from field: repeated beckon.v1.Mutation mutations = 1;
    */
@@ -292,7 +253,7 @@ export type MutateRequest = Message<"beckon.v1.MutateRequest"> & {
  * Use `create(MutateRequestSchema)` to create a new message.
  */
 export const MutateRequestSchema: GenMessage<MutateRequest> = /*@__PURE__*/
-  messageDesc(file_beckon_v1_mutation, 3);
+  messageDesc(file_beckon_v1_mutation, 2);
 
 /**
  * MutateResponse has one outcome for each mutation, in that order.
@@ -313,93 +274,7 @@ export type MutateResponse = Message<"beckon.v1.MutateResponse"> & {
  * Use `create(MutateResponseSchema)` to create a new message.
  */
 export const MutateResponseSchema: GenMessage<MutateResponse> = /*@__PURE__*/
-  messageDesc(file_beckon_v1_mutation, 4);
-
-/**
- * PointRequest reads a few entities by name, as after a tap on a push.
- *
- * @generated from message beckon.v1.PointRequest
- */
-export type PointRequest = Message<"beckon.v1.PointRequest"> & {
-  /**
-   * Which, at most 16.
-   *
-   * @generated from field: repeated beckon.v1.PointRef refs = 1;
-   */
-  refs: PointRef[];
-};
-
-/**
- * Describes the message beckon.v1.PointRequest.
- * Use `create(PointRequestSchema)` to create a new message.
- */
-export const PointRequestSchema: GenMessage<PointRequest> = /*@__PURE__*/
-  messageDesc(file_beckon_v1_mutation, 5);
-
-/**
- * PointRef names an entity.
- *
- * @generated from message beckon.v1.PointRef
- */
-export type PointRef = Message<"beckon.v1.PointRef"> & {
-  /**
-   * Its scope.
-   *
-   * @generated from field: beckon.v1.Scope scope = 1;
-   */
-  scope?: Scope | undefined;
-
-  /**
-   * Its kind.
-   *
-   * @generated from field: beckon.v1.EntityKind kind = 2;
-   */
-  kind: EntityKind;
-
-  /**
-   * Its id within the kind.
-   *
-   * @generated from field: string id = 3;
-   */
-  id: string;
-
-  /**
-   * The version that is known to exist, as a push tells it. The answer waits up
-   * to 2 s for it, and then is what there is.
-   *
-   * @generated from field: uint64 min_version = 4;
-   */
-  minVersion: bigint;
-};
-
-/**
- * Describes the message beckon.v1.PointRef.
- * Use `create(PointRefSchema)` to create a new message.
- */
-export const PointRefSchema: GenMessage<PointRef> = /*@__PURE__*/
-  messageDesc(file_beckon_v1_mutation, 6);
-
-/**
- * PointResponse is what was found.
- *
- * @generated from message beckon.v1.PointResponse
- */
-export type PointResponse = Message<"beckon.v1.PointResponse"> & {
-  /**
-   * One for each scope asked, in the order of first mention. An entity that is
-   * not in it does not exist, or is not of the caller.
-   *
-   * @generated from field: repeated beckon.v1.Found found = 1;
-   */
-  found: Found[];
-};
-
-/**
- * Describes the message beckon.v1.PointResponse.
- * Use `create(PointResponseSchema)` to create a new message.
- */
-export const PointResponseSchema: GenMessage<PointResponse> = /*@__PURE__*/
-  messageDesc(file_beckon_v1_mutation, 7);
+  messageDesc(file_beckon_v1_mutation, 3);
 
 /**
  * MutationResult says what became of a mutation. All but RETRY are final.
@@ -478,7 +353,8 @@ export enum MutationResult {
   REJECTED = 9,
 
   /**
-   * Nothing was done, and the same mutation may succeed later: error says when.
+   * Nothing was done, and the same mutation may succeed later: error says why,
+   * and when. HELD_BACK: one before it in its lane has to be retried.
    *
    * @generated from enum value: MUTATION_RESULT_RETRY = 10;
    */

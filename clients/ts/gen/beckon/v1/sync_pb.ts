@@ -4,6 +4,10 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { Entity, EntityKind, Found, Scope } from "./entity_pb.js";
+import { file_beckon_v1_entity } from "./entity_pb.js";
+import type { MutateRequestSchema, MutateResponseSchema } from "./mutation_pb.js";
+import { file_beckon_v1_mutation } from "./mutation_pb.js";
 import type { Duration } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_duration } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
@@ -12,94 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file beckon/v1/sync.proto.
  */
 export const file_beckon_v1_sync: GenFile = /*@__PURE__*/
-  fileDesc("ChRiZWNrb24vdjEvc3luYy5wcm90bxIJYmVja29uLnYxIjgKBVNjb3BlEhEKB2FjY291bnQYASABKAhIABITCgl0aHJlYWRfaWQYAiABKAlIAEIHCgVzY29wZSJxCgZFbnRpdHkSCgoCaWQYASABKAkSIwoEa2luZBgCIAEoDjIVLmJlY2tvbi52MS5FbnRpdHlLaW5kEg8KB3ZlcnNpb24YAyABKAQSDAoEYm9keRgEIAEoDBIXCg9vcmlnaW5fbXV0YXRpb24YBSABKAkiXgoJVG9tYnN0b25lEgoKAmlkGAEgASgJEiMKBGtpbmQYAiABKA4yFS5iZWNrb24udjEuRW50aXR5S2luZBIPCgd2ZXJzaW9uGAMgASgEEg8KB2V2aWN0ZWQYBCABKAgiRgoCQXQSHwoFc2NvcGUYASABKAsyEC5iZWNrb24udjEuU2NvcGUSDgoGY3Vyc29yGAIgASgMEg8KB2hvcml6b24YAyABKAwiWQoFUmVzZXQSJgoGcmVhc29uGAEgASgOMhYuYmVja29uLnYxLlJlc2V0UmVhc29uEigKBWFmdGVyGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIoYBCgdDaGFuZ2VzEh4KA3B1dBgBIAMoCzIRLmJlY2tvbi52MS5FbnRpdHkSIQoDZGVsGAIgAygLMhQuYmVja29uLnYxLlRvbWJzdG9uZRIMCgRuZXh0GAMgASgMEgwKBG1vcmUYBCABKAgSDQoFYXNfb2YYBSABKAwSDQoFZXBvY2gYBiABKAwifAoFRGVsdGESHwoFc2NvcGUYASABKAsyEC5iZWNrb24udjEuU2NvcGUSJQoHY2hhbmdlcxgCIAEoCzISLmJlY2tvbi52MS5DaGFuZ2VzSAASIQoFcmVzZXQYAyABKAsyEC5iZWNrb24udjEuUmVzZXRIAEIICgZyZXN1bHQinQEKEEJvb3RzdHJhcFJlcXVlc3QSHwoFc2NvcGUYASABKAsyEC5iZWNrb24udjEuU2NvcGUSDAoEcGFnZRgCIAEoDBIRCgltYXhfYnl0ZXMYAyABKA0SIQoGd2luZG93GAQgASgOMhEuYmVja29uLnYxLldpbmRvdxIkCgVraW5kcxgFIAMoDjIVLmJlY2tvbi52MS5FbnRpdHlLaW5kIoEBChFCb290c3RyYXBSZXNwb25zZRIeCgNwdXQYASADKAsyES5iZWNrb24udjEuRW50aXR5EgwKBHBhZ2UYAiABKAwSDgoGY3Vyc29yGAMgASgMEhAKCGNvbXBsZXRlGAQgASgIEg0KBWFzX29mGAUgASgMEg0KBWVwb2NoGAYgASgMImQKC1B1bGxSZXF1ZXN0EhkKAmF0GAEgAygLMg0uYmVja29uLnYxLkF0EhEKCW1heF9ieXRlcxgCIAEoDRInCgR3YWl0GAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIjAKDFB1bGxSZXNwb25zZRIgCgZkZWx0YXMYASADKAsyEC5iZWNrb24udjEuRGVsdGEiPAoMV2F0Y2hSZXF1ZXN0EhkKAmF0GAEgAygLMg0uYmVja29uLnYxLkF0EhEKCW1heF9ieXRlcxgCIAEoDSLYAQoNV2F0Y2hSZXNwb25zZRIhCgVoZWxsbxgBIAEoCzIQLmJlY2tvbi52MS5IZWxsb0gAEiEKBWRlbHRhGAIgASgLMhAuYmVja29uLnYxLkRlbHRhSAASKAoJY2F1Z2h0X3VwGAMgASgLMhMuYmVja29uLnYxLkNhdWdodFVwSAASKQoJaGVhcnRiZWF0GAQgASgLMhQuYmVja29uLnYxLkhlYXJ0YmVhdEgAEiMKBmdvYXdheRgFIAEoCzIRLmJlY2tvbi52MS5Hb2F3YXlIAEIHCgVmcmFtZSJrCgVIZWxsbxINCgVlcG9jaBgBIAEoDBInCgRiZWF0GAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEioKB21heF9hZ2UYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iCgoIQ2F1Z2h0VXAiKAoJSGVhcnRiZWF0EhsKBHNlbnQYASADKAsyDS5iZWNrb24udjEuQXQibAoGR29hd2F5EjAKDXJlY29ubmVjdF9taW4YASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SMAoNcmVjb25uZWN0X21heBgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbirXAgoKRW50aXR5S2luZBIbChdFTlRJVFlfS0lORF9VTlNQRUNJRklFRBAAEh0KGUVOVElUWV9LSU5EX1RIUkVBRF9IRUFERVIQARIbChdFTlRJVFlfS0lORF9UQVNLX0hFQURFUhACEh8KG0VOVElUWV9LSU5EX0RFQ0lTSU9OX0hFQURFUhADEhgKFEVOVElUWV9LSU5EX0NPVU5URVJTEAQSHAoYRU5USVRZX0tJTkRfSU5TVEFMTEFUSU9OEAUSGAoURU5USVRZX0tJTkRfU0VUVElOR1MQBhIUChBFTlRJVFlfS0lORF9JVEVNEAcSGAoURU5USVRZX0tJTkRfREVDSVNJT04QCBIaChZFTlRJVFlfS0lORF9BR0VOVF9MSU5LEAkSFQoRRU5USVRZX0tJTkRfRFJBRlQQChIaChZFTlRJVFlfS0lORF9WSUVXX1NUQVRFEAsqxgEKC1Jlc2V0UmVhc29uEhwKGFJFU0VUX1JFQVNPTl9VTlNQRUNJRklFRBAAEhgKFFJFU0VUX1JFQVNPTl9UT09fT0xEEAESFgoSUkVTRVRfUkVBU09OX0FIRUFEEAISFgoSUkVTRVRfUkVBU09OX0VQT0NIEAMSFwoTUkVTRVRfUkVBU09OX1NDSEVNQRAEEhoKFlJFU0VUX1JFQVNPTl9NQUxGT1JNRUQQBRIaChZSRVNFVF9SRUFTT05fRk9SQklEREVOEAYqRAoGV2luZG93EhYKEldJTkRPV19VTlNQRUNJRklFRBAAEg8KC1dJTkRPV19IT01FEAESEQoNV0lORE9XX1RIUkVBRBACMswBCgtTeW5jU2VydmljZRJGCglCb290c3RyYXASGy5iZWNrb24udjEuQm9vdHN0cmFwUmVxdWVzdBocLmJlY2tvbi52MS5Cb290c3RyYXBSZXNwb25zZRI3CgRQdWxsEhYuYmVja29uLnYxLlB1bGxSZXF1ZXN0GhcuYmVja29uLnYxLlB1bGxSZXNwb25zZRI8CgVXYXRjaBIXLmJlY2tvbi52MS5XYXRjaFJlcXVlc3QaGC5iZWNrb24udjEuV2F0Y2hSZXNwb25zZTABQjtaOWdpdGh1Yi5jb20vYmVja29uLWRldi9iZWNrb24vcHJvdG8vZ2VuL2JlY2tvbi92MTtiZWNrb252MWIGcHJvdG8z", [file_google_protobuf_duration]);
-
-/**
- * Scope is one ordered set of entities.
- *
- * @generated from message beckon.v1.Scope
- */
-export type Scope = Message<"beckon.v1.Scope"> & {
-  /**
-   * Which set.
-   *
-   * @generated from oneof beckon.v1.Scope.scope
-   */
-  scope: {
-    /**
-     * The account: headers, read marks, counters, devices, settings.
-     *
-     * @generated from field: bool account = 1;
-     */
-    value: boolean;
-    case: "account";
-  } | {
-    /**
-     * One thread: its items and whole decisions.
-     *
-     * @generated from field: string thread_id = 2;
-     */
-    value: string;
-    case: "threadId";
-  } | { case: undefined; value?: undefined };
-};
-
-/**
- * Describes the message beckon.v1.Scope.
- * Use `create(ScopeSchema)` to create a new message.
- */
-export const ScopeSchema: GenMessage<Scope> = /*@__PURE__*/
-  messageDesc(file_beckon_v1_sync, 0);
-
-/**
- * Entity is one thing as it stands.
- *
- * @generated from message beckon.v1.Entity
- */
-export type Entity = Message<"beckon.v1.Entity"> & {
-  /**
-   * Id within the kind.
-   *
-   * @generated from field: string id = 1;
-   */
-  id: string;
-
-  /**
-   * What it is. Skip kinds you do not know; the cursor moves all the same.
-   *
-   * @generated from field: beckon.v1.EntityKind kind = 2;
-   */
-  kind: EntityKind;
-
-  /**
-   * Position in the scope that wrote it. Apply only what is newer than held.
-   *
-   * @generated from field: uint64 version = 3;
-   */
-  version: bigint;
-
-  /**
-   * The message named by kind, encoded.
-   *
-   * @generated from field: bytes body = 4;
-   */
-  body: Uint8Array;
-
-  /**
-   * The mutation that wrote this version; empty where no mutation did. A client
-   * that still draws its own pending write beside the true one drops it here.
-   *
-   * @generated from field: string origin_mutation = 5;
-   */
-  originMutation: string;
-};
-
-/**
- * Describes the message beckon.v1.Entity.
- * Use `create(EntitySchema)` to create a new message.
- */
-export const EntitySchema: GenMessage<Entity> = /*@__PURE__*/
-  messageDesc(file_beckon_v1_sync, 1);
+  fileDesc("ChRiZWNrb24vdjEvc3luYy5wcm90bxIJYmVja29uLnYxIl4KCVRvbWJzdG9uZRIKCgJpZBgBIAEoCRIjCgRraW5kGAIgASgOMhUuYmVja29uLnYxLkVudGl0eUtpbmQSDwoHdmVyc2lvbhgDIAEoBBIPCgdldmljdGVkGAQgASgIIkYKAkF0Eh8KBXNjb3BlGAEgASgLMhAuYmVja29uLnYxLlNjb3BlEg4KBmN1cnNvchgCIAEoDBIPCgdob3Jpem9uGAMgASgMIlkKBVJlc2V0EiYKBnJlYXNvbhgBIAEoDjIWLmJlY2tvbi52MS5SZXNldFJlYXNvbhIoCgVhZnRlchgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiKGAQoHQ2hhbmdlcxIeCgNwdXQYASADKAsyES5iZWNrb24udjEuRW50aXR5EiEKA2RlbBgCIAMoCzIULmJlY2tvbi52MS5Ub21ic3RvbmUSDAoEbmV4dBgDIAEoDBIMCgRtb3JlGAQgASgIEg0KBWFzX29mGAUgASgMEg0KBWVwb2NoGAYgASgMInwKBURlbHRhEh8KBXNjb3BlGAEgASgLMhAuYmVja29uLnYxLlNjb3BlEiUKB2NoYW5nZXMYAiABKAsyEi5iZWNrb24udjEuQ2hhbmdlc0gAEiEKBXJlc2V0GAMgASgLMhAuYmVja29uLnYxLlJlc2V0SABCCAoGcmVzdWx0Ip0BChBCb290c3RyYXBSZXF1ZXN0Eh8KBXNjb3BlGAEgASgLMhAuYmVja29uLnYxLlNjb3BlEgwKBHBhZ2UYAiABKAwSEQoJbWF4X2J5dGVzGAMgASgNEiEKBndpbmRvdxgEIAEoDjIRLmJlY2tvbi52MS5XaW5kb3cSJAoFa2luZHMYBSADKA4yFS5iZWNrb24udjEuRW50aXR5S2luZCKBAQoRQm9vdHN0cmFwUmVzcG9uc2USHgoDcHV0GAEgAygLMhEuYmVja29uLnYxLkVudGl0eRIMCgRwYWdlGAIgASgMEg4KBmN1cnNvchgDIAEoDBIQCghjb21wbGV0ZRgEIAEoCBINCgVhc19vZhgFIAEoDBINCgVlcG9jaBgGIAEoDCJkCgtQdWxsUmVxdWVzdBIZCgJhdBgBIAMoCzINLmJlY2tvbi52MS5BdBIRCgltYXhfYnl0ZXMYAiABKA0SJwoEd2FpdBgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiIwCgxQdWxsUmVzcG9uc2USIAoGZGVsdGFzGAEgAygLMhAuYmVja29uLnYxLkRlbHRhIjwKDFdhdGNoUmVxdWVzdBIZCgJhdBgBIAMoCzINLmJlY2tvbi52MS5BdBIRCgltYXhfYnl0ZXMYAiABKA0i2AEKDVdhdGNoUmVzcG9uc2USIQoFaGVsbG8YASABKAsyEC5iZWNrb24udjEuSGVsbG9IABIhCgVkZWx0YRgCIAEoCzIQLmJlY2tvbi52MS5EZWx0YUgAEigKCWNhdWdodF91cBgDIAEoCzITLmJlY2tvbi52MS5DYXVnaHRVcEgAEikKCWhlYXJ0YmVhdBgEIAEoCzIULmJlY2tvbi52MS5IZWFydGJlYXRIABIjCgZnb2F3YXkYBSABKAsyES5iZWNrb24udjEuR29hd2F5SABCBwoFZnJhbWUiawoFSGVsbG8SDQoFZXBvY2gYASABKAwSJwoEYmVhdBgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIqCgdtYXhfYWdlGAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIgoKCENhdWdodFVwIigKCUhlYXJ0YmVhdBIbCgRzZW50GAEgAygLMg0uYmVja29uLnYxLkF0ImwKBkdvYXdheRIwCg1yZWNvbm5lY3RfbWluGAEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEjAKDXJlY29ubmVjdF9tYXgYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iMQoMUG9pbnRSZXF1ZXN0EiEKBHJlZnMYASADKAsyEy5iZWNrb24udjEuUG9pbnRSZWYicQoIUG9pbnRSZWYSHwoFc2NvcGUYASABKAsyEC5iZWNrb24udjEuU2NvcGUSIwoEa2luZBgCIAEoDjIVLmJlY2tvbi52MS5FbnRpdHlLaW5kEgoKAmlkGAMgASgJEhMKC21pbl92ZXJzaW9uGAQgASgEIjAKDVBvaW50UmVzcG9uc2USHwoFZm91bmQYASADKAsyEC5iZWNrb24udjEuRm91bmQqxgEKC1Jlc2V0UmVhc29uEhwKGFJFU0VUX1JFQVNPTl9VTlNQRUNJRklFRBAAEhgKFFJFU0VUX1JFQVNPTl9UT09fT0xEEAESFgoSUkVTRVRfUkVBU09OX0FIRUFEEAISFgoSUkVTRVRfUkVBU09OX0VQT0NIEAMSFwoTUkVTRVRfUkVBU09OX1NDSEVNQRAEEhoKFlJFU0VUX1JFQVNPTl9NQUxGT1JNRUQQBRIaChZSRVNFVF9SRUFTT05fRk9SQklEREVOEAYqRAoGV2luZG93EhYKEldJTkRPV19VTlNQRUNJRklFRBAAEg8KC1dJTkRPV19IT01FEAESEQoNV0lORE9XX1RIUkVBRBACMscCCgtTeW5jU2VydmljZRJGCglCb290c3RyYXASGy5iZWNrb24udjEuQm9vdHN0cmFwUmVxdWVzdBocLmJlY2tvbi52MS5Cb290c3RyYXBSZXNwb25zZRI3CgRQdWxsEhYuYmVja29uLnYxLlB1bGxSZXF1ZXN0GhcuYmVja29uLnYxLlB1bGxSZXNwb25zZRI8CgVXYXRjaBIXLmJlY2tvbi52MS5XYXRjaFJlcXVlc3QaGC5iZWNrb24udjEuV2F0Y2hSZXNwb25zZTABEj0KBk11dGF0ZRIYLmJlY2tvbi52MS5NdXRhdGVSZXF1ZXN0GhkuYmVja29uLnYxLk11dGF0ZVJlc3BvbnNlEjoKBVBvaW50EhcuYmVja29uLnYxLlBvaW50UmVxdWVzdBoYLmJlY2tvbi52MS5Qb2ludFJlc3BvbnNlQjtaOWdpdGh1Yi5jb20vYmVja29uLWRldi9iZWNrb24vcHJvdG8vZ2VuL2JlY2tvbi92MTtiZWNrb252MWIGcHJvdG8z", [file_beckon_v1_entity, file_beckon_v1_mutation, file_google_protobuf_duration]);
 
 /**
  * Tombstone says that an entity is gone.
@@ -141,7 +58,7 @@ export type Tombstone = Message<"beckon.v1.Tombstone"> & {
  * Use `create(TombstoneSchema)` to create a new message.
  */
 export const TombstoneSchema: GenMessage<Tombstone> = /*@__PURE__*/
-  messageDesc(file_beckon_v1_sync, 2);
+  messageDesc(file_beckon_v1_sync, 0);
 
 /**
  * At is where a client stands in one scope.
@@ -177,7 +94,7 @@ export type At = Message<"beckon.v1.At"> & {
  * Use `create(AtSchema)` to create a new message.
  */
 export const AtSchema: GenMessage<At> = /*@__PURE__*/
-  messageDesc(file_beckon_v1_sync, 3);
+  messageDesc(file_beckon_v1_sync, 1);
 
 /**
  * Reset is a normal answer: bootstrap the scope again, keep what the person
@@ -206,7 +123,7 @@ export type Reset = Message<"beckon.v1.Reset"> & {
  * Use `create(ResetSchema)` to create a new message.
  */
 export const ResetSchema: GenMessage<Reset> = /*@__PURE__*/
-  messageDesc(file_beckon_v1_sync, 4);
+  messageDesc(file_beckon_v1_sync, 2);
 
 /**
  * Changes is one page of what changed.
@@ -262,7 +179,7 @@ export type Changes = Message<"beckon.v1.Changes"> & {
  * Use `create(ChangesSchema)` to create a new message.
  */
 export const ChangesSchema: GenMessage<Changes> = /*@__PURE__*/
-  messageDesc(file_beckon_v1_sync, 5);
+  messageDesc(file_beckon_v1_sync, 3);
 
 /**
  * Delta is what a pull found in one scope.
@@ -306,7 +223,7 @@ export type Delta = Message<"beckon.v1.Delta"> & {
  * Use `create(DeltaSchema)` to create a new message.
  */
 export const DeltaSchema: GenMessage<Delta> = /*@__PURE__*/
-  messageDesc(file_beckon_v1_sync, 6);
+  messageDesc(file_beckon_v1_sync, 4);
 
 /**
  * BootstrapRequest asks for a page of the present state.
@@ -358,7 +275,7 @@ export type BootstrapRequest = Message<"beckon.v1.BootstrapRequest"> & {
  * Use `create(BootstrapRequestSchema)` to create a new message.
  */
 export const BootstrapRequestSchema: GenMessage<BootstrapRequest> = /*@__PURE__*/
-  messageDesc(file_beckon_v1_sync, 7);
+  messageDesc(file_beckon_v1_sync, 5);
 
 /**
  * BootstrapResponse is a page.
@@ -415,7 +332,7 @@ export type BootstrapResponse = Message<"beckon.v1.BootstrapResponse"> & {
  * Use `create(BootstrapResponseSchema)` to create a new message.
  */
 export const BootstrapResponseSchema: GenMessage<BootstrapResponse> = /*@__PURE__*/
-  messageDesc(file_beckon_v1_sync, 8);
+  messageDesc(file_beckon_v1_sync, 6);
 
 /**
  * PullRequest asks what changed.
@@ -451,7 +368,7 @@ export type PullRequest = Message<"beckon.v1.PullRequest"> & {
  * Use `create(PullRequestSchema)` to create a new message.
  */
 export const PullRequestSchema: GenMessage<PullRequest> = /*@__PURE__*/
-  messageDesc(file_beckon_v1_sync, 9);
+  messageDesc(file_beckon_v1_sync, 7);
 
 /**
  * PullResponse has one delta for each scope asked, in that order.
@@ -472,7 +389,7 @@ export type PullResponse = Message<"beckon.v1.PullResponse"> & {
  * Use `create(PullResponseSchema)` to create a new message.
  */
 export const PullResponseSchema: GenMessage<PullResponse> = /*@__PURE__*/
-  messageDesc(file_beckon_v1_sync, 10);
+  messageDesc(file_beckon_v1_sync, 8);
 
 /**
  * WatchRequest opens a stream.
@@ -501,7 +418,7 @@ export type WatchRequest = Message<"beckon.v1.WatchRequest"> & {
  * Use `create(WatchRequestSchema)` to create a new message.
  */
 export const WatchRequestSchema: GenMessage<WatchRequest> = /*@__PURE__*/
-  messageDesc(file_beckon_v1_sync, 11);
+  messageDesc(file_beckon_v1_sync, 9);
 
 /**
  * WatchResponse is one frame of a stream. Skip frames you do not know.
@@ -563,7 +480,7 @@ export type WatchResponse = Message<"beckon.v1.WatchResponse"> & {
  * Use `create(WatchResponseSchema)` to create a new message.
  */
 export const WatchResponseSchema: GenMessage<WatchResponse> = /*@__PURE__*/
-  messageDesc(file_beckon_v1_sync, 12);
+  messageDesc(file_beckon_v1_sync, 10);
 
 /**
  * Hello says what to expect of the stream.
@@ -599,7 +516,7 @@ export type Hello = Message<"beckon.v1.Hello"> & {
  * Use `create(HelloSchema)` to create a new message.
  */
 export const HelloSchema: GenMessage<Hello> = /*@__PURE__*/
-  messageDesc(file_beckon_v1_sync, 13);
+  messageDesc(file_beckon_v1_sync, 11);
 
 /**
  * CaughtUp separates the past from what happens now.
@@ -614,7 +531,7 @@ export type CaughtUp = Message<"beckon.v1.CaughtUp"> & {
  * Use `create(CaughtUpSchema)` to create a new message.
  */
 export const CaughtUpSchema: GenMessage<CaughtUp> = /*@__PURE__*/
-  messageDesc(file_beckon_v1_sync, 14);
+  messageDesc(file_beckon_v1_sync, 12);
 
 /**
  * Heartbeat says that the stream lives, and where the server believes the
@@ -638,7 +555,7 @@ export type Heartbeat = Message<"beckon.v1.Heartbeat"> & {
  * Use `create(HeartbeatSchema)` to create a new message.
  */
 export const HeartbeatSchema: GenMessage<Heartbeat> = /*@__PURE__*/
-  messageDesc(file_beckon_v1_sync, 15);
+  messageDesc(file_beckon_v1_sync, 13);
 
 /**
  * Goaway asks to come back, to this server or another one.
@@ -667,105 +584,94 @@ export type Goaway = Message<"beckon.v1.Goaway"> & {
  * Use `create(GoawaySchema)` to create a new message.
  */
 export const GoawaySchema: GenMessage<Goaway> = /*@__PURE__*/
+  messageDesc(file_beckon_v1_sync, 14);
+
+/**
+ * PointRequest reads a few entities by name, as after a tap on a push.
+ *
+ * @generated from message beckon.v1.PointRequest
+ */
+export type PointRequest = Message<"beckon.v1.PointRequest"> & {
+  /**
+   * Which, at most 16.
+   *
+   * @generated from field: repeated beckon.v1.PointRef refs = 1;
+   */
+  refs: PointRef[];
+};
+
+/**
+ * Describes the message beckon.v1.PointRequest.
+ * Use `create(PointRequestSchema)` to create a new message.
+ */
+export const PointRequestSchema: GenMessage<PointRequest> = /*@__PURE__*/
+  messageDesc(file_beckon_v1_sync, 15);
+
+/**
+ * PointRef names an entity.
+ *
+ * @generated from message beckon.v1.PointRef
+ */
+export type PointRef = Message<"beckon.v1.PointRef"> & {
+  /**
+   * Its scope.
+   *
+   * @generated from field: beckon.v1.Scope scope = 1;
+   */
+  scope?: Scope | undefined;
+
+  /**
+   * Its kind.
+   *
+   * @generated from field: beckon.v1.EntityKind kind = 2;
+   */
+  kind: EntityKind;
+
+  /**
+   * Its id within the kind.
+   *
+   * @generated from field: string id = 3;
+   */
+  id: string;
+
+  /**
+   * The version that is known to exist, as a push tells it. The answer waits up
+   * to 2 s for it, and then is what there is.
+   *
+   * @generated from field: uint64 min_version = 4;
+   */
+  minVersion: bigint;
+};
+
+/**
+ * Describes the message beckon.v1.PointRef.
+ * Use `create(PointRefSchema)` to create a new message.
+ */
+export const PointRefSchema: GenMessage<PointRef> = /*@__PURE__*/
   messageDesc(file_beckon_v1_sync, 16);
 
 /**
- * EntityKind says what the body of an entity is.
+ * PointResponse is what was found.
  *
- * @generated from enum beckon.v1.EntityKind
+ * @generated from message beckon.v1.PointResponse
  */
-export enum EntityKind {
+export type PointResponse = Message<"beckon.v1.PointResponse"> & {
   /**
-   * Never sent.
+   * One for each scope asked, in the order of first mention. An entity that is
+   * not in it does not exist, or is not of the caller; a scope that is not has
+   * no as_of.
    *
-   * @generated from enum value: ENTITY_KIND_UNSPECIFIED = 0;
+   * @generated from field: repeated beckon.v1.Found found = 1;
    */
-  UNSPECIFIED = 0,
-
-  /**
-   * Account scope; body is a Thread.
-   *
-   * @generated from enum value: ENTITY_KIND_THREAD_HEADER = 1;
-   */
-  THREAD_HEADER = 1,
-
-  /**
-   * Account scope; body is a TaskHeader.
-   *
-   * @generated from enum value: ENTITY_KIND_TASK_HEADER = 2;
-   */
-  TASK_HEADER = 2,
-
-  /**
-   * Account scope; body is a DecisionHeader, at most 1 KiB.
-   *
-   * @generated from enum value: ENTITY_KIND_DECISION_HEADER = 3;
-   */
-  DECISION_HEADER = 3,
-
-  /**
-   * Account scope; body is a Counters.
-   *
-   * @generated from enum value: ENTITY_KIND_COUNTERS = 4;
-   */
-  COUNTERS = 4,
-
-  /**
-   * Account scope; body is an Installation.
-   *
-   * @generated from enum value: ENTITY_KIND_INSTALLATION = 5;
-   */
-  INSTALLATION = 5,
-
-  /**
-   * Account scope; body is a Settings.
-   *
-   * @generated from enum value: ENTITY_KIND_SETTINGS = 6;
-   */
-  SETTINGS = 6,
-
-  /**
-   * Thread scope; body is an Item.
-   *
-   * @generated from enum value: ENTITY_KIND_ITEM = 7;
-   */
-  ITEM = 7,
-
-  /**
-   * Thread scope; body is a Decision.
-   *
-   * @generated from enum value: ENTITY_KIND_DECISION = 8;
-   */
-  DECISION = 8,
-
-  /**
-   * Account scope; body is an AgentLink.
-   *
-   * @generated from enum value: ENTITY_KIND_AGENT_LINK = 9;
-   */
-  AGENT_LINK = 9,
-
-  /**
-   * Account scope; body is a Draft. Its id is that of the thread or decision it
-   * is written for.
-   *
-   * @generated from enum value: ENTITY_KIND_DRAFT = 10;
-   */
-  DRAFT = 10,
-
-  /**
-   * Account scope; body is a ViewState. Its id is that of the thread.
-   *
-   * @generated from enum value: ENTITY_KIND_VIEW_STATE = 11;
-   */
-  VIEW_STATE = 11,
-}
+  found: Found[];
+};
 
 /**
- * Describes the enum beckon.v1.EntityKind.
+ * Describes the message beckon.v1.PointResponse.
+ * Use `create(PointResponseSchema)` to create a new message.
  */
-export const EntityKindSchema: GenEnum<EntityKind> = /*@__PURE__*/
-  enumDesc(file_beckon_v1_sync, 0);
+export const PointResponseSchema: GenMessage<PointResponse> = /*@__PURE__*/
+  messageDesc(file_beckon_v1_sync, 17);
 
 /**
  * ResetReason says why a cursor is not good any more.
@@ -827,7 +733,7 @@ export enum ResetReason {
  * Describes the enum beckon.v1.ResetReason.
  */
 export const ResetReasonSchema: GenEnum<ResetReason> = /*@__PURE__*/
-  enumDesc(file_beckon_v1_sync, 1);
+  enumDesc(file_beckon_v1_sync, 0);
 
 /**
  * Window says what a bootstrap sends first. The pages behind it, asked for
@@ -868,7 +774,7 @@ export enum Window {
  * Describes the enum beckon.v1.Window.
  */
 export const WindowSchema: GenEnum<Window> = /*@__PURE__*/
-  enumDesc(file_beckon_v1_sync, 2);
+  enumDesc(file_beckon_v1_sync, 1);
 
 /**
  * SyncService is how every client keeps the same picture. PROTOCOL.md has the
@@ -910,6 +816,28 @@ export const SyncService: GenService<{
     methodKind: "server_streaming";
     input: typeof WatchRequestSchema;
     output: typeof WatchResponseSchema;
+  },
+  /**
+   * Mutate carries out writes that a client has kept, each for itself: what is
+   * refused is said in its outcome, and the call succeeds.
+   *
+   * @generated from rpc beckon.v1.SyncService.Mutate
+   */
+  mutate: {
+    methodKind: "unary";
+    input: typeof MutateRequestSchema;
+    output: typeof MutateResponseSchema;
+  },
+  /**
+   * Point reads a few entities by name, and waits a moment for a version that is
+   * known to exist.
+   *
+   * @generated from rpc beckon.v1.SyncService.Point
+   */
+  point: {
+    methodKind: "unary";
+    input: typeof PointRequestSchema;
+    output: typeof PointResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_beckon_v1_sync, 0);

@@ -30,6 +30,10 @@ const (
 	SyncServicePullProcedure = "/beckon.v1.SyncService/Pull"
 	// SyncServiceWatchProcedure is the procedure name of the SyncService's Watch RPC.
 	SyncServiceWatchProcedure = "/beckon.v1.SyncService/Watch"
+	// SyncServiceMutateProcedure is the procedure name of the SyncService's Mutate RPC.
+	SyncServiceMutateProcedure = "/beckon.v1.SyncService/Mutate"
+	// SyncServicePointProcedure is the procedure name of the SyncService's Point RPC.
+	SyncServicePointProcedure = "/beckon.v1.SyncService/Point"
 )
 
 var (
@@ -54,6 +58,20 @@ var (
 			Procedure:  SyncServiceWatchProcedure,
 		}
 	})
+	syncServiceMutateSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_beckon_v1_sync_proto.Services().ByName("SyncService").Methods().ByName("Mutate"),
+			Procedure:  SyncServiceMutateProcedure,
+		}
+	})
+	syncServicePointSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType: connect.StreamTypeUnary,
+			Schema:     v1.File_beckon_v1_sync_proto.Services().ByName("SyncService").Methods().ByName("Point"),
+			Procedure:  SyncServicePointProcedure,
+		}
+	})
 )
 
 // SyncServiceClient is a client for the beckon.v1.SyncService service.
@@ -68,6 +86,12 @@ type SyncServiceClient interface {
 	// lives: a Hello, pages until nothing is left, one CaughtUp, and then each
 	// change as it happens. It reads what Pull reads.
 	Watch(context.Context, *v1.WatchRequest) (SyncServiceWatchClientStream, error)
+	// Mutate carries out writes that a client has kept, each for itself: what is
+	// refused is said in its outcome, and the call succeeds.
+	Mutate(context.Context, *v1.MutateRequest) (*v1.MutateResponse, error)
+	// Point reads a few entities by name, and waits a moment for a version that is
+	// known to exist.
+	Point(context.Context, *v1.PointRequest) (*v1.PointResponse, error)
 }
 
 // NewSyncServiceClient constructs a client for the beckon.v1.SyncService service. Multiple service
@@ -108,6 +132,12 @@ type SyncServiceHandler interface {
 	// lives: a Hello, pages until nothing is left, one CaughtUp, and then each
 	// change as it happens. It reads what Pull reads.
 	Watch(context.Context, *v1.WatchRequest, SyncServiceWatchServerStream) error
+	// Mutate carries out writes that a client has kept, each for itself: what is
+	// refused is said in its outcome, and the call succeeds.
+	Mutate(context.Context, *v1.MutateRequest) (*v1.MutateResponse, error)
+	// Point reads a few entities by name, and waits a moment for a version that is
+	// known to exist.
+	Point(context.Context, *v1.PointRequest) (*v1.PointResponse, error)
 }
 
 // RegisterSyncServiceHandler registers svc as the beckon.v1.SyncService implementation on server.
@@ -117,6 +147,8 @@ func RegisterSyncServiceHandler(server *connect.Server, svc SyncServiceHandler) 
 		connect.Method{Spec: syncServiceBootstrapSpec(), Handler: adapter.bootstrap},
 		connect.Method{Spec: syncServicePullSpec(), Handler: adapter.pull},
 		connect.Method{Spec: syncServiceWatchSpec(), Handler: adapter.watch},
+		connect.Method{Spec: syncServiceMutateSpec(), Handler: adapter.mutate},
+		connect.Method{Spec: syncServicePointSpec(), Handler: adapter.point},
 	)
 }
 
@@ -150,6 +182,14 @@ func (UnimplementedSyncServiceHandler) Watch(context.Context, *v1.WatchRequest, 
 	return connect.NewError(connect.CodeUnimplemented, "beckon.v1.SyncService.Watch is not implemented")
 }
 
+func (UnimplementedSyncServiceHandler) Mutate(context.Context, *v1.MutateRequest) (*v1.MutateResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "beckon.v1.SyncService.Mutate is not implemented")
+}
+
+func (UnimplementedSyncServiceHandler) Point(context.Context, *v1.PointRequest) (*v1.PointResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "beckon.v1.SyncService.Point is not implemented")
+}
+
 type syncServiceClient struct {
 	client *connect.Client
 }
@@ -176,6 +216,22 @@ func (c *syncServiceClient) Watch(ctx context.Context, req *v1.WatchRequest) (Sy
 		return SyncServiceWatchClientStream{}, err
 	}
 	return SyncServiceWatchClientStream{stream: stream}, nil
+}
+
+func (c *syncServiceClient) Mutate(ctx context.Context, req *v1.MutateRequest) (*v1.MutateResponse, error) {
+	var res v1.MutateResponse
+	if err := c.client.CallUnary(ctx, syncServiceMutateSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *syncServiceClient) Point(ctx context.Context, req *v1.PointRequest) (*v1.PointResponse, error) {
+	var res v1.PointResponse
+	if err := c.client.CallUnary(ctx, syncServicePointSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
 }
 
 type syncServiceHandler struct{ svc SyncServiceHandler }
@@ -210,4 +266,28 @@ func (h syncServiceHandler) watch(ctx context.Context, _ connect.Spec, stream co
 		return err
 	}
 	return h.svc.Watch(ctx, &req, SyncServiceWatchServerStream{stream: stream})
+}
+
+func (h syncServiceHandler) mutate(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.MutateRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.Mutate(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h syncServiceHandler) point(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.PointRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.Point(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
 }
