@@ -163,7 +163,7 @@ func (r *runs) visited(seeds uint64) {
 	r.t.Helper()
 	least := 1
 	if seeds >= 10_000 {
-		least = int(seeds / 100) //nolint:gosec // a number of seeds
+		least = int(seeds / 100)
 	}
 	live := []string{
 		"READY", "READY/PAUSE", "RUNNING", "RUNNING/PAUSE", "RUNNING/STOP", "WAITING", "WAITING/PAUSE",

@@ -126,7 +126,6 @@ type writer struct {
 	name    string
 	base    draft.Base
 	text    string
-	words   []string // each typed once and nowhere else
 	seen    draft.State
 	offline bool
 	// unknown: the answer to its last write was lost. Until it knows, it keeps
