@@ -47,7 +47,7 @@ func (w *world) requestDecision(h hand) {
 			fresh = d
 			return "ok new"
 		}
-		return "ok " + d.id + " " + d.status.String()
+		return "ok " + d.id + " " + d.status.String() + d.permits()
 	}, func() {
 		if fresh != nil && fresh.status != decision.Pending {
 			w.failf("R10", "a new question is %s", fresh.status)
@@ -60,7 +60,7 @@ func (w *world) known(d decision.State) string {
 	if w.model.decisionOf(d.ID) == nil {
 		return "new"
 	}
-	return d.ID + " " + d.Status.String()
+	return d.ID + " " + d.Status.String() + permits(d)
 }
 
 // withdrawDecision takes a question back, with or without a lease.
@@ -103,7 +103,7 @@ func (w *world) waitDecision() {
 		name: "WaitDecision", rule: "R10", decision: d, reads: true, text: a.Agent + " WaitDecision " + d.id,
 		do: func() (string, error) {
 			s, err := w.app.WaitDecision(w.ctx, a.Principal, d.id, 0)
-			return "ok " + s.Status.String(), err
+			return s.Status.String() + " " + answerText(s.Answer) + permits(s), err
 		},
 		judge: func() string {
 			if a.Agent != d.task.agent {
@@ -112,7 +112,7 @@ func (w *world) waitDecision() {
 			if w.model.killed {
 				return "KILL_SWITCH"
 			}
-			return "ok " + d.status.String()
+			return d.status.String() + " " + d.answer + d.permits()
 		},
 	})
 }

@@ -256,6 +256,9 @@ func (w *world) checkDecision(tx *store.Read, d *mDecision) {
 		w.failf("R13", "decision %s has %d grants, want %d", d.id, len(s.Grants), len(d.grants))
 	}
 	for i, g := range s.Grants {
+		if g.Digest != d.grants[i].digest {
+			w.failf("R12", "grant %d of %s is for the action %x, want that with %s", i, d.id, g.Digest, d.grants[i].args)
+		}
 		if want := d.grants[i]; g.Item != want.item || g.State != want.state || !g.ExpireTime.Equal(want.until) {
 			w.failf("R13", "grant %d of %s is %d until %s, want %d until %s", i, d.id, g.State, g.ExpireTime, want.state, want.until)
 		}

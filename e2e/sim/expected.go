@@ -168,10 +168,14 @@ func (t *mTask) state() string {
 }
 
 type mGrant struct {
-	id    string
-	item  string
-	state decision.GrantState
-	until time.Time
+	id   string
+	item string
+	// args are the arguments it is for, as they were written; digest names the
+	// action with them.
+	args   string
+	digest decision.Digest
+	state  decision.GrantState
+	until  time.Time
 }
 
 type mDecision struct {
@@ -185,6 +189,7 @@ type mDecision struct {
 	until     time.Time
 	stopTask  bool
 	answer    string // options and texts of the winner
+	meant     string // the same, whatever spelling it came in
 	winner    string // its installation
 	grants    []mGrant
 	delivered bool

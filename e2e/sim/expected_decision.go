@@ -60,6 +60,7 @@ type reply struct {
 	d       *mDecision
 	options []string
 	text    string
+	written writing
 	// revision is that of the card that was shown. digest: its content was the
 	// one shown; seen: all was opened.
 	revision     uint32
@@ -72,13 +73,16 @@ type reply struct {
 	broken bool
 }
 
-// body is what was chosen and written.
+// body is what was chosen and written, whatever spelling it came in.
 func (r reply) body() string {
 	if r.broken {
 		return "broken"
 	}
-	return strings.Join(r.options, ";") + ";" + r.text
+	return strings.Join(r.options, ";") + ";" + r.text + r.written.means
 }
+
+// kept is what is stored of it and told to the agent: every byte.
+func (r reply) kept() string { return strings.Join(r.options, ";") + ";" + r.text + r.written.sent }
 
 // raises: anything but a refusal does.
 func (r reply) raises() bool {
@@ -102,7 +106,7 @@ func grantLife(class decision.Class) time.Duration {
 func (m *model) answer(r reply) string {
 	d := r.d
 	switch {
-	case d.status == decision.Resolved && d.answer == r.body():
+	case d.status == decision.Resolved && d.meant == r.body():
 		return "SAME by " + d.winner
 	case d.status == decision.Resolved:
 		return "CONFLICT by " + d.winner
@@ -115,8 +119,10 @@ func (m *model) answer(r reply) string {
 		return "EXPIRED"
 	case r.revision != d.revision || !r.digest:
 		return "STALE"
-	case r.broken:
+	case r.broken, r.misplaced():
 		return "INVALID"
+	case r.written.breaks:
+		return "FIELD " + d.q.field() + r.written.at
 	case r.raises() && !r.seen:
 		return "NEEDS_VIEW"
 	case r.raises() && r.strength < r.needed:
@@ -124,11 +130,13 @@ func (m *model) answer(r reply) string {
 	case r.raises() && m.killed && !d.q.ofServer():
 		return "KILL_SWITCH"
 	}
-	d.answer, d.winner = r.body(), r.device
+	d.answer, d.meant, d.winner = r.kept(), r.body(), r.device
 	for i, o := range r.options {
 		if d.q.acts[i] != "" && !d.q.refuses(o) {
+			sent, means := r.args(i)
 			d.grants = append(d.grants, mGrant{
-				item: d.q.items()[i].ID, state: decision.Armed, until: m.now().Add(grantLife(d.q.class)),
+				item: d.q.items()[i].ID, args: sent, digest: actionDigest(d.q.acts[i], means),
+				state: decision.Armed, until: m.now().Add(grantLife(d.q.class)),
 			})
 		}
 		if d.q.refuses(o) {

@@ -22,6 +22,9 @@ func (w *world) answerDecision() {
 	if d == nil {
 		return
 	}
+	if other := w.someWritten(); other != nil && w.chance(4) {
+		d = other
+	}
 	by := pick(w, w.devices)
 	r := reply{d: d, revision: w.shown(d), digest: !w.chance(20), seen: !w.chance(12), device: by.Installation, broken: w.chance(20)}
 	for range d.q.acts {
@@ -31,6 +34,10 @@ func (w *world) answerDecision() {
 		}
 		r.options = append(r.options, option)
 	}
+	if d.q.editable && r.options[0] == d.q.yes() && !w.chance(3) {
+		r.options[0] = "edit"
+	}
+	w.write(&r)
 	if d.q.kind == decision.Text {
 		r.text = pick(w, []string{"red", "blue"})
 	}
@@ -129,6 +136,7 @@ func (w *world) answerOf(r reply) app.AnswerDecision {
 		it := decision.AnswerItem{Item: r.d.q.items()[i].ID, Options: []string{o}}
 		if i == 0 {
 			it.Text = r.text
+			r.put(w, &it)
 		}
 		c.Items = append(c.Items, it)
 	}
@@ -139,7 +147,9 @@ func (w *world) answerOf(r reply) app.AnswerDecision {
 func (w *world) sign(by *device, key *ecdsa.PrivateKey, c *app.AnswerDecision) {
 	items := make([]proof.AnswerItem, len(c.Items))
 	for i, it := range c.Items {
-		items[i] = proof.AnswerItem{ItemID: it.Item, OptionIDs: it.Options, Text: it.Text}
+		items[i] = proof.AnswerItem{
+			ItemID: it.Item, OptionIDs: it.Options, Text: it.Text, EditedArgs: proof.Digest(it.Edited), Content: proof.Digest(it.ContentDigest),
+		}
 	}
 	digest, err := proof.AnswerDigest(items)
 	w.must(err)
@@ -164,10 +174,17 @@ func (w *world) answerWith(by *device, r reply, cmd app.AnswerDecision, bad bool
 			return text, err
 		},
 		judge: func() string {
+			if r.written.unreadable {
+				return "FIELD " + r.d.q.field() // nobody can tell what was signed
+			}
 			if bad {
 				return "BAD_PROOF"
 			}
-			return w.model.answer(r)
+			answer := w.model.answer(r)
+			if r.written.sent != "" {
+				w.visits[Cell{"written", r.d.q.name, firstWord(answer)}]++
+			}
+			return answer
 		},
 	})
 }

@@ -16,6 +16,8 @@ type question struct {
 	acts []string
 	// unclassed: the agent does not say how harmful the action is.
 	unclassed bool
+	// editable: a person may put other arguments in place of the agent's.
+	editable bool
 }
 
 // questions is everything that is ever asked. Some share an action.
@@ -28,6 +30,8 @@ func questions() []question {
 		{name: "look", kind: decision.ConfirmAction, class: 1, acts: []string{"look"}},
 		{name: "which", kind: decision.Choose, class: 2, acts: []string{""}},
 		{name: "words", kind: decision.Text, class: 2, acts: []string{""}},
+		{name: "draft", kind: decision.ConfirmAction, class: 2, acts: []string{"note"}, editable: true},
+		{name: "form", kind: decision.Form, class: 2, acts: []string{""}},
 	}
 }
 
@@ -41,6 +45,9 @@ func (q question) items() []decision.Item {
 		items[i] = decision.Item{ID: fmt.Sprintf("i%d", i)}
 		if act == "" {
 			items[i].Question = "What about " + q.name + "?"
+			if q.kind == decision.Form {
+				items[i].Schema = []byte(formSchema)
+			}
 			if q.kind == decision.Choose {
 				items[i].Options = []decision.Option{
 					{ID: "yes", Label: "Yes", Kind: decision.Pick},
@@ -51,6 +58,13 @@ func (q question) items() []decision.Item {
 		}
 		items[i].Action = &decision.Action{
 			App: "desk", Operation: act, ArgsJSON: []byte(`{"name":"` + act + `"}`),
+		}
+		if q.editable {
+			items[i].Action.ArgsSchema = []byte(editsSchema)
+			items[i].Options = []decision.Option{
+				{ID: "approve", Label: "Approve", Kind: decision.AllowOnce}, {ID: "edit", Label: "Edit", Kind: decision.Edit},
+				{ID: "deny", Label: "Deny", Kind: decision.RejectOnce},
+			}
 		}
 		if !q.unclassed {
 			class := q.class
@@ -69,6 +83,8 @@ func (q question) yes() string {
 		return decision.ExitAccept
 	case decision.Text:
 		return "answer"
+	case decision.Form:
+		return "submit"
 	default:
 		return "approve"
 	}
@@ -82,13 +98,17 @@ func (q question) no() string {
 		return decision.ExitSendBack // which is no refusal
 	case decision.Text:
 		return "answer"
+	case decision.Form:
+		return "decline"
 	default:
 		return "deny"
 	}
 }
 
 // refuses reports whether an option is a no.
-func (q question) refuses(option string) bool { return option == "deny" || option == "no" }
+func (q question) refuses(option string) bool {
+	return option == "deny" || option == "no" || option == "decline"
+}
 
 // digests are what a denial of item i, or of the whole, is remembered by.
 func (q question) digests() []string {

@@ -193,6 +193,13 @@ func (r *runs) visited(seeds uint64) {
 			r.t.Errorf("AnswerDecision never met the question about a result that was %s", status)
 		}
 	}
+	for _, name := range []string{"draft", "form"} {
+		for _, answer := range []string{"APPLIED", "SAME", "CONFLICT", "FIELD", "INVALID"} {
+			if r.visits[sim.Cell{What: "written", State: name, Command: answer}] == 0 {
+				r.t.Errorf("what was written on a card of kind %q was never answered %s", name, answer)
+			}
+		}
+	}
 	for command, answers := range wantedAnswers() {
 		for _, answer := range answers {
 			if r.visits[sim.Cell{What: "answer", State: answer, Command: command}] == 0 {
@@ -204,7 +211,7 @@ func (r *runs) visited(seeds uint64) {
 
 func wantedAnswers() map[string][]string {
 	return map[string][]string{
-		"AnswerDecision":  {"APPLIED", "SAME", "CONFLICT", "STALE", "EXPIRED", "CLOSED", "NEEDS_VIEW", "NEEDS_STEP_UP", "INVALID", "BAD_PROOF", "KILL_SWITCH"},
+		"AnswerDecision":  {"APPLIED", "SAME", "CONFLICT", "STALE", "EXPIRED", "CLOSED", "NEEDS_VIEW", "NEEDS_STEP_UP", "INVALID", "FIELD", "BAD_PROOF", "KILL_SWITCH"},
 		"SetKillSwitch":   {"ok", "STEP_UP"},
 		"RequestDecision": {"ok", "KEY_REUSED", "DENIED_BEFORE", "CEILING", "TASK_ENDED", "LEASE_LOST", "QUOTA", "FIELD", "KILL_SWITCH"},
 		"YieldTask":       {"WAITING", "READY", "CANCELED", "EXPIRED", "LEASE_LOST", "EMPTY_WAIT", "CONFLICT", "FIELD"},

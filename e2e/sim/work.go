@@ -176,7 +176,7 @@ func answerText(a *decision.Answer) string {
 	for _, it := range a.Items {
 		chosen = append(chosen, strings.Join(it.Options, ","))
 	}
-	return strings.Join(chosen, ";") + ";" + a.Items[0].Text
+	return strings.Join(chosen, ";") + ";" + a.Items[0].Text + string(a.Items[0].EditedArgs) + string(a.Items[0].Content)
 }
 
 // hand is one use of a task that a worker holds, or thinks it does.
