@@ -1,6 +1,7 @@
 package app
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/beckon-dev/beckon/server/store"
@@ -27,6 +28,8 @@ const (
 	threadItems   = 30
 	threadBytes   = 40 << 10
 	threadTasks   = 50
+	// anchorItems stand on either side of where a thread was left.
+	anchorItems = 10
 	// recentDecisions of a thread stand among its last items, answered or not.
 	recentDecisions = 10
 )
@@ -122,7 +125,7 @@ func threadWindow(tx *store.Read, scope changelog.Scope, maxBytes int) ([]change
 			recent = append(recent, changelog.Key{Kind: changelog.Decision, ID: d.ID})
 		}
 	}
-	items, _, err := tx.Items(scope.Thread, 0, threadItems, maxBytes)
+	items, err := windowItems(tx, scope.Thread, maxBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -143,4 +146,22 @@ func threadWindow(tx *store.Read, scope changelog.Scope, maxBytes int) ([]change
 		}
 	}
 	return slices.Concat(all[:rest], fitting(all[rest:], maxBytes)), nil
+}
+
+// windowItems are the last items of a thread, and those around the place where
+// it was left.
+func windowItems(tx *store.Read, id string, maxBytes int) ([]thread.Item, error) {
+	items, _, err := tx.Items(id, 0, threadItems, maxBytes)
+	if err != nil {
+		return nil, err
+	}
+	view, err := tx.View(id)
+	if errors.Is(err, store.ErrNotFound) || err == nil && view.Anchor == 0 {
+		return items, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	around, _, err := tx.Items(id, view.Anchor+anchorItems+1, 2*anchorItems+1, maxBytes)
+	return append(items, around...), err
 }

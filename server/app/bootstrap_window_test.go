@@ -173,6 +173,17 @@ func TestBootstrap_S35_LongThreadOpensFrozen(t *testing.T) {
 	if small := h.page(app.Bootstrap{Scope: scope, Window: app.WindowThread, MaxBytes: 2000}); bytesOf(small.Put) > 4000 || len(idsOf(small.Put, changelog.Decision)) != 1 {
 		t.Errorf("asked for 2000 bytes, got %d", bytesOf(small.Put))
 	}
+	// Where it was left is in the window too, whichever device left it.
+	_, err = h.app.SetView(t.Context(), h.phone.Principal, app.SetView{Thread: s.Thread, Anchor: 100})
+	check(t, err)
+	around, _, err := h.app.ListItems(t.Context(), h.phone.Principal, app.ListItems{Thread: s.Thread, Before: 111, Size: 21})
+	check(t, err)
+	left := idsOf(h.page(app.Bootstrap{Scope: scope, Window: app.WindowThread}).Put, changelog.Item)
+	for _, it := range around {
+		if !slices.Contains(left, it.ID) {
+			t.Errorf("item %d, around where it was left, is missing", it.Position)
+		}
+	}
 	// What happens behind the window arrives as anywhere.
 	h.append(held, thread.RoleAgent, thread.Message, true, "news")
 	_, deltas := h.drain(app.At{Scope: scope, Cursor: page.Cursor, Horizon: page.AsOf})

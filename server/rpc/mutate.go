@@ -123,9 +123,6 @@ func opOf(m *v1.Mutation) (procedure string, read func() (app.Op, error)) {
 		return beckonv1connect.TaskServiceResumeTaskProcedure, plain(resumeTaskIn(op.Resume))
 	case *v1.Mutation_Archive:
 		return beckonv1connect.ThreadServiceArchiveThreadProcedure, plain(app.ArchiveOp{Thread: op.Archive.GetThreadId(), Away: op.Archive.GetArchived()})
-	case *v1.Mutation_Mute:
-		// There is no such call yet.
-		return "", func() (app.Op, error) { return nil, &app.FieldError{Field: "mute", Reason: "UNKNOWN"} }
 	default:
 		return "", func() (app.Op, error) { return nil, &app.FieldError{Field: "op", Reason: reasonMissing} }
 	}

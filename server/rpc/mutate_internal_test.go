@@ -29,7 +29,7 @@ func FuzzMutate(f *testing.F) {
 		{Id: id, Op: &v1.Mutation_Read{Read: &v1.MarkReadRequest{ThreadId: "thr"}}},
 		{Id: id, Op: &v1.Mutation_Draft{Draft: &v1.SetDraftRequest{SubjectId: "thr", Epoch: []byte{1}, Items: []*v1.AnswerItem{nil}}}},
 		{Id: id, Op: &v1.Mutation_Stop{}}, {Id: id, Op: &v1.Mutation_Pause{}}, {Id: id, Op: &v1.Mutation_Resume{}},
-		{Id: id, Op: &v1.Mutation_Mute{Mute: &v1.MuteThreadRequest{}}}, {Id: id, Op: &v1.Mutation_Archive{}},
+		{Id: id, Op: &v1.Mutation_Archive{}},
 		{Id: id, Op: &v1.Mutation_Snooze{}}, {Id: id, Op: &v1.Mutation_Acknowledge{}}, {Id: id, Op: &v1.Mutation_View{}},
 	} {
 		b, err := proto.Marshal(&v1.MutateRequest{Mutations: []*v1.Mutation{m, m}})

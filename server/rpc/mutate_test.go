@@ -51,7 +51,7 @@ func TestMutate_ByTheRowOfItsCall(t *testing.T) {
 	w := newWorld(t)
 	ops := opsOf(w.own)
 	fields := (*v1.Mutation)(nil).ProtoReflect().Descriptor().Oneofs().ByName("op").Fields()
-	covered := map[protoreflect.Name]bool{"mute": true} // no such call yet
+	covered := map[protoreflect.Name]bool{}
 	for procedure, m := range ops {
 		covered[m.ProtoReflect().WhichOneof(fields.Get(0).ContainingOneof()).Name()] = true
 		m.Id = mutationID
@@ -94,7 +94,6 @@ func TestMutate_RefusedByItself(t *testing.T) {
 		"a rule":      {&v1.Mutation{Id: mutationID, Op: &v1.Mutation_Send{Send: &v1.SendMessageRequest{ThreadId: w.own.agent.thread}}}, "MISSING", "send.text"},
 		"a value":     {&v1.Mutation{Id: mutationID, Op: &v1.Mutation_Draft{Draft: &v1.SetDraftRequest{SubjectId: w.own.agent.thread, Epoch: []byte("x"), Text: "x"}}}, "INVALID", "epoch"},
 		"not ours":    {&v1.Mutation{Id: mutationID, Op: opsOf(other)["/beckon.v1.ThreadService/MarkRead"].Op}, "NOT_FOUND", ""},
-		"mute":        {&v1.Mutation{Id: mutationID, Op: &v1.Mutation_Mute{Mute: &v1.MuteThreadRequest{ThreadId: "t"}}}, "UNKNOWN", "mute"},
 		"a bad proof": {&v1.Mutation{Id: mutationID[:35] + "9", Op: withProof(opsOf(w.own)["/beckon.v1.DecisionService/AnswerDecision"])}, "BAD_PROOF", ""},
 	}
 	for name, test := range bad {

@@ -135,7 +135,6 @@ type Mutation struct {
 	//	*Mutation_Pause
 	//	*Mutation_Resume
 	//	*Mutation_Archive
-	//	*Mutation_Mute
 	Op            isMutation_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -291,15 +290,6 @@ func (x *Mutation) GetArchive() *ArchiveThreadRequest {
 	return nil
 }
 
-func (x *Mutation) GetMute() *MuteThreadRequest {
-	if x != nil {
-		if x, ok := x.Op.(*Mutation_Mute); ok {
-			return x.Mute
-		}
-	}
-	return nil
-}
-
 type isMutation_Op interface {
 	isMutation_Op()
 }
@@ -359,11 +349,6 @@ type Mutation_Archive struct {
 	Archive *ArchiveThreadRequest `protobuf:"bytes,13,opt,name=archive,proto3,oneof"`
 }
 
-type Mutation_Mute struct {
-	// Mute a thread, or let it call again.
-	Mute *MuteThreadRequest `protobuf:"bytes,14,opt,name=mute,proto3,oneof"`
-}
-
 func (*Mutation_Send) isMutation_Op() {}
 
 func (*Mutation_Answer) isMutation_Op() {}
@@ -385,8 +370,6 @@ func (*Mutation_Pause) isMutation_Op() {}
 func (*Mutation_Resume) isMutation_Op() {}
 
 func (*Mutation_Archive) isMutation_Op() {}
-
-func (*Mutation_Mute) isMutation_Op() {}
 
 // Outcome is what became of one mutation.
 type Outcome struct {
@@ -597,7 +580,7 @@ var File_beckon_v1_mutation_proto protoreflect.FileDescriptor
 
 const file_beckon_v1_mutation_proto_rawDesc = "" +
 	"\n" +
-	"\x18beckon/v1/mutation.proto\x12\tbeckon.v1\x1a\x18beckon/v1/decision.proto\x1a\x15beckon/v1/draft.proto\x1a\x16beckon/v1/entity.proto\x1a\x15beckon/v1/error.proto\x1a\x14beckon/v1/task.proto\x1a\x16beckon/v1/thread.proto\x1a\x1bbuf/validate/validate.proto\"\xed\x05\n" +
+	"\x18beckon/v1/mutation.proto\x12\tbeckon.v1\x1a\x18beckon/v1/decision.proto\x1a\x15beckon/v1/draft.proto\x1a\x16beckon/v1/entity.proto\x1a\x15beckon/v1/error.proto\x1a\x14beckon/v1/task.proto\x1a\x16beckon/v1/thread.proto\x1a\x1bbuf/validate/validate.proto\"\xb9\x05\n" +
 	"\bMutation\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xbaH\x05r\x03\xb0\x01\x01R\x02id\x12\x1b\n" +
 	"\x04lane\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18@R\x04lane\x123\n" +
@@ -612,8 +595,7 @@ const file_beckon_v1_mutation_proto_rawDesc = "" +
 	" \x01(\v2\x1a.beckon.v1.StopTaskRequestH\x00R\x04stop\x123\n" +
 	"\x05pause\x18\v \x01(\v2\x1b.beckon.v1.PauseTaskRequestH\x00R\x05pause\x126\n" +
 	"\x06resume\x18\f \x01(\v2\x1c.beckon.v1.ResumeTaskRequestH\x00R\x06resume\x12;\n" +
-	"\aarchive\x18\r \x01(\v2\x1f.beckon.v1.ArchiveThreadRequestH\x00R\aarchive\x122\n" +
-	"\x04mute\x18\x0e \x01(\v2\x1c.beckon.v1.MuteThreadRequestH\x00R\x04muteB\v\n" +
+	"\aarchive\x18\r \x01(\v2\x1f.beckon.v1.ArchiveThreadRequestH\x00R\aarchiveB\v\n" +
 	"\x02op\x12\x05\xbaH\x02\b\x01\"\x9a\x02\n" +
 	"\aOutcome\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x121\n" +
@@ -674,10 +656,9 @@ var file_beckon_v1_mutation_proto_goTypes = []any{
 	(*PauseTaskRequest)(nil),           // 13: beckon.v1.PauseTaskRequest
 	(*ResumeTaskRequest)(nil),          // 14: beckon.v1.ResumeTaskRequest
 	(*ArchiveThreadRequest)(nil),       // 15: beckon.v1.ArchiveThreadRequest
-	(*MuteThreadRequest)(nil),          // 16: beckon.v1.MuteThreadRequest
-	(*ErrorInfo)(nil),                  // 17: beckon.v1.ErrorInfo
-	(*Winner)(nil),                     // 18: beckon.v1.Winner
-	(*Found)(nil),                      // 19: beckon.v1.Found
+	(*ErrorInfo)(nil),                  // 16: beckon.v1.ErrorInfo
+	(*Winner)(nil),                     // 17: beckon.v1.Winner
+	(*Found)(nil),                      // 18: beckon.v1.Found
 }
 var file_beckon_v1_mutation_proto_depIdxs = []int32{
 	5,  // 0: beckon.v1.Mutation.send:type_name -> beckon.v1.SendMessageRequest
@@ -691,18 +672,17 @@ var file_beckon_v1_mutation_proto_depIdxs = []int32{
 	13, // 8: beckon.v1.Mutation.pause:type_name -> beckon.v1.PauseTaskRequest
 	14, // 9: beckon.v1.Mutation.resume:type_name -> beckon.v1.ResumeTaskRequest
 	15, // 10: beckon.v1.Mutation.archive:type_name -> beckon.v1.ArchiveThreadRequest
-	16, // 11: beckon.v1.Mutation.mute:type_name -> beckon.v1.MuteThreadRequest
-	0,  // 12: beckon.v1.Outcome.result:type_name -> beckon.v1.MutationResult
-	17, // 13: beckon.v1.Outcome.error:type_name -> beckon.v1.ErrorInfo
-	18, // 14: beckon.v1.Outcome.winner:type_name -> beckon.v1.Winner
-	19, // 15: beckon.v1.Outcome.found:type_name -> beckon.v1.Found
-	1,  // 16: beckon.v1.MutateRequest.mutations:type_name -> beckon.v1.Mutation
-	2,  // 17: beckon.v1.MutateResponse.outcomes:type_name -> beckon.v1.Outcome
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	0,  // 11: beckon.v1.Outcome.result:type_name -> beckon.v1.MutationResult
+	16, // 12: beckon.v1.Outcome.error:type_name -> beckon.v1.ErrorInfo
+	17, // 13: beckon.v1.Outcome.winner:type_name -> beckon.v1.Winner
+	18, // 14: beckon.v1.Outcome.found:type_name -> beckon.v1.Found
+	1,  // 15: beckon.v1.MutateRequest.mutations:type_name -> beckon.v1.Mutation
+	2,  // 16: beckon.v1.MutateResponse.outcomes:type_name -> beckon.v1.Outcome
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_beckon_v1_mutation_proto_init() }
@@ -728,7 +708,6 @@ func file_beckon_v1_mutation_proto_init() {
 		(*Mutation_Pause)(nil),
 		(*Mutation_Resume)(nil),
 		(*Mutation_Archive)(nil),
-		(*Mutation_Mute)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -10,7 +10,6 @@ import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
-	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -159,10 +158,7 @@ type Thread struct {
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
 	// The person has put it away. The next notable item, question or message of
 	// the person brings it back.
-	Archived bool `protobuf:"varint,12,opt,name=archived,proto3" json:"archived,omitempty"`
-	// It neither calls nor counts until then; absent when it is not muted. One
-	// that is muted for good says the year 9999.
-	MuteUntil     *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=mute_until,json=muteUntil,proto3" json:"mute_until,omitempty"`
+	Archived      bool `protobuf:"varint,12,opt,name=archived,proto3" json:"archived,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -279,13 +275,6 @@ func (x *Thread) GetArchived() bool {
 		return x.Archived
 	}
 	return false
-}
-
-func (x *Thread) GetMuteUntil() *timestamppb.Timestamp {
-	if x != nil {
-		return x.MuteUntil
-	}
-	return nil
 }
 
 // GetThreadRequest names a thread.
@@ -757,125 +746,6 @@ func (x *ArchiveThreadResponse) GetAsOf() []byte {
 	return nil
 }
 
-// MuteThreadRequest silences a thread, or lets it call again.
-type MuteThreadRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The thread.
-	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
-	// Silent, or not.
-	Muted bool `protobuf:"varint,2,opt,name=muted,proto3" json:"muted,omitempty"`
-	// For how long, 1 minute to 1 year; absent means for good.
-	Duration      *durationpb.Duration `protobuf:"bytes,3,opt,name=duration,proto3" json:"duration,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *MuteThreadRequest) Reset() {
-	*x = MuteThreadRequest{}
-	mi := &file_beckon_v1_thread_proto_msgTypes[10]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *MuteThreadRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*MuteThreadRequest) ProtoMessage() {}
-
-func (x *MuteThreadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_thread_proto_msgTypes[10]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use MuteThreadRequest.ProtoReflect.Descriptor instead.
-func (*MuteThreadRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_thread_proto_rawDescGZIP(), []int{10}
-}
-
-func (x *MuteThreadRequest) GetThreadId() string {
-	if x != nil {
-		return x.ThreadId
-	}
-	return ""
-}
-
-func (x *MuteThreadRequest) GetMuted() bool {
-	if x != nil {
-		return x.Muted
-	}
-	return false
-}
-
-func (x *MuteThreadRequest) GetDuration() *durationpb.Duration {
-	if x != nil {
-		return x.Duration
-	}
-	return nil
-}
-
-// MuteThreadResponse is the thread.
-type MuteThreadResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The thread as it stands.
-	Thread *Thread `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
-	// Account stamp that includes this write.
-	AsOf          []byte `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *MuteThreadResponse) Reset() {
-	*x = MuteThreadResponse{}
-	mi := &file_beckon_v1_thread_proto_msgTypes[11]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *MuteThreadResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*MuteThreadResponse) ProtoMessage() {}
-
-func (x *MuteThreadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_thread_proto_msgTypes[11]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use MuteThreadResponse.ProtoReflect.Descriptor instead.
-func (*MuteThreadResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_thread_proto_rawDescGZIP(), []int{11}
-}
-
-func (x *MuteThreadResponse) GetThread() *Thread {
-	if x != nil {
-		return x.Thread
-	}
-	return nil
-}
-
-func (x *MuteThreadResponse) GetAsOf() []byte {
-	if x != nil {
-		return x.AsOf
-	}
-	return nil
-}
-
 // ListThreadsRequest looks through all threads, also those that clients do not
 // keep.
 type ListThreadsRequest struct {
@@ -896,7 +766,7 @@ type ListThreadsRequest struct {
 
 func (x *ListThreadsRequest) Reset() {
 	*x = ListThreadsRequest{}
-	mi := &file_beckon_v1_thread_proto_msgTypes[12]
+	mi := &file_beckon_v1_thread_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -908,7 +778,7 @@ func (x *ListThreadsRequest) String() string {
 func (*ListThreadsRequest) ProtoMessage() {}
 
 func (x *ListThreadsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_thread_proto_msgTypes[12]
+	mi := &file_beckon_v1_thread_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -921,7 +791,7 @@ func (x *ListThreadsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListThreadsRequest.ProtoReflect.Descriptor instead.
 func (*ListThreadsRequest) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_thread_proto_rawDescGZIP(), []int{12}
+	return file_beckon_v1_thread_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListThreadsRequest) GetQuery() string {
@@ -966,7 +836,7 @@ type ListThreadsResponse struct {
 
 func (x *ListThreadsResponse) Reset() {
 	*x = ListThreadsResponse{}
-	mi := &file_beckon_v1_thread_proto_msgTypes[13]
+	mi := &file_beckon_v1_thread_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -978,7 +848,7 @@ func (x *ListThreadsResponse) String() string {
 func (*ListThreadsResponse) ProtoMessage() {}
 
 func (x *ListThreadsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_thread_proto_msgTypes[13]
+	mi := &file_beckon_v1_thread_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -991,7 +861,7 @@ func (x *ListThreadsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListThreadsResponse.ProtoReflect.Descriptor instead.
 func (*ListThreadsResponse) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_thread_proto_rawDescGZIP(), []int{13}
+	return file_beckon_v1_thread_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListThreadsResponse) GetMatches() []*ThreadMatch {
@@ -1026,7 +896,7 @@ type ThreadMatch struct {
 
 func (x *ThreadMatch) Reset() {
 	*x = ThreadMatch{}
-	mi := &file_beckon_v1_thread_proto_msgTypes[14]
+	mi := &file_beckon_v1_thread_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1038,7 +908,7 @@ func (x *ThreadMatch) String() string {
 func (*ThreadMatch) ProtoMessage() {}
 
 func (x *ThreadMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_beckon_v1_thread_proto_msgTypes[14]
+	mi := &file_beckon_v1_thread_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1051,7 +921,7 @@ func (x *ThreadMatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ThreadMatch.ProtoReflect.Descriptor instead.
 func (*ThreadMatch) Descriptor() ([]byte, []int) {
-	return file_beckon_v1_thread_proto_rawDescGZIP(), []int{14}
+	return file_beckon_v1_thread_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ThreadMatch) GetThread() *Thread {
@@ -1086,12 +956,12 @@ var File_beckon_v1_thread_proto protoreflect.FileDescriptor
 
 const file_beckon_v1_thread_proto_rawDesc = "" +
 	"\n" +
-	"\x16beckon/v1/thread.proto\x12\tbeckon.v1\x1a\x16beckon/v1/header.proto\x1a\x14beckon/v1/item.proto\x1a\x14beckon/v1/task.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"U\n" +
+	"\x16beckon/v1/thread.proto\x12\tbeckon.v1\x1a\x16beckon/v1/header.proto\x1a\x14beckon/v1/item.proto\x1a\x14beckon/v1/task.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"U\n" +
 	"\bReadMark\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
 	"generation\x12)\n" +
-	"\x10notable_position\x18\x02 \x01(\x04R\x0fnotablePosition\"\xe8\x03\n" +
+	"\x10notable_position\x18\x02 \x01(\x04R\x0fnotablePosition\"\xad\x03\n" +
 	"\x06Thread\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x19\n" +
@@ -1108,9 +978,7 @@ const file_beckon_v1_thread_proto_rawDesc = "" +
 	"createTime\x12;\n" +
 	"\vupdate_time\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"updateTime\x12\x1a\n" +
-	"\barchived\x18\f \x01(\bR\barchived\x129\n" +
-	"\n" +
-	"mute_until\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\tmuteUntil\":\n" +
+	"\barchived\x18\f \x01(\bR\barchived\":\n" +
 	"\x10GetThreadRequest\x12&\n" +
 	"\tthread_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\bthreadId\"e\n" +
 	"\x11GetThreadResponse\x12)\n" +
@@ -1138,13 +1006,6 @@ const file_beckon_v1_thread_proto_rawDesc = "" +
 	"\tthread_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\bthreadId\x12\x1a\n" +
 	"\barchived\x18\x02 \x01(\bR\barchived\"W\n" +
 	"\x15ArchiveThreadResponse\x12)\n" +
-	"\x06thread\x18\x01 \x01(\v2\x11.beckon.v1.ThreadR\x06thread\x12\x13\n" +
-	"\x05as_of\x18\x02 \x01(\fR\x04asOf\"\x9b\x01\n" +
-	"\x11MuteThreadRequest\x12&\n" +
-	"\tthread_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\bthreadId\x12\x14\n" +
-	"\x05muted\x18\x02 \x01(\bR\x05muted\x12H\n" +
-	"\bduration\x18\x03 \x01(\v2\x19.google.protobuf.DurationB\x11\xbaH\x0e\xaa\x01\v\"\x05\b\x80\x8a\x8a\x0f2\x02\b<R\bduration\"T\n" +
-	"\x12MuteThreadResponse\x12)\n" +
 	"\x06thread\x18\x01 \x01(\v2\x11.beckon.v1.ThreadR\x06thread\x12\x13\n" +
 	"\x05as_of\x18\x02 \x01(\fR\x04asOf\"\xc6\x01\n" +
 	"\x12ListThreadsRequest\x12!\n" +
@@ -1185,7 +1046,7 @@ func file_beckon_v1_thread_proto_rawDescGZIP() []byte {
 }
 
 var file_beckon_v1_thread_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_beckon_v1_thread_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_beckon_v1_thread_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_beckon_v1_thread_proto_goTypes = []any{
 	(ArchiveFilter)(0),            // 0: beckon.v1.ArchiveFilter
 	(*ReadMark)(nil),              // 1: beckon.v1.ReadMark
@@ -1198,50 +1059,44 @@ var file_beckon_v1_thread_proto_goTypes = []any{
 	(*MarkReadResponse)(nil),      // 8: beckon.v1.MarkReadResponse
 	(*ArchiveThreadRequest)(nil),  // 9: beckon.v1.ArchiveThreadRequest
 	(*ArchiveThreadResponse)(nil), // 10: beckon.v1.ArchiveThreadResponse
-	(*MuteThreadRequest)(nil),     // 11: beckon.v1.MuteThreadRequest
-	(*MuteThreadResponse)(nil),    // 12: beckon.v1.MuteThreadResponse
-	(*ListThreadsRequest)(nil),    // 13: beckon.v1.ListThreadsRequest
-	(*ListThreadsResponse)(nil),   // 14: beckon.v1.ListThreadsResponse
-	(*ThreadMatch)(nil),           // 15: beckon.v1.ThreadMatch
-	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
-	(*Task)(nil),                  // 17: beckon.v1.Task
-	(*Item)(nil),                  // 18: beckon.v1.Item
-	(*durationpb.Duration)(nil),   // 19: google.protobuf.Duration
-	(*TaskHeader)(nil),            // 20: beckon.v1.TaskHeader
+	(*ListThreadsRequest)(nil),    // 11: beckon.v1.ListThreadsRequest
+	(*ListThreadsResponse)(nil),   // 12: beckon.v1.ListThreadsResponse
+	(*ThreadMatch)(nil),           // 13: beckon.v1.ThreadMatch
+	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
+	(*Task)(nil),                  // 15: beckon.v1.Task
+	(*Item)(nil),                  // 16: beckon.v1.Item
+	(*TaskHeader)(nil),            // 17: beckon.v1.TaskHeader
 }
 var file_beckon_v1_thread_proto_depIdxs = []int32{
 	1,  // 0: beckon.v1.Thread.read_mark:type_name -> beckon.v1.ReadMark
-	16, // 1: beckon.v1.Thread.create_time:type_name -> google.protobuf.Timestamp
-	16, // 2: beckon.v1.Thread.update_time:type_name -> google.protobuf.Timestamp
-	16, // 3: beckon.v1.Thread.mute_until:type_name -> google.protobuf.Timestamp
-	2,  // 4: beckon.v1.GetThreadResponse.thread:type_name -> beckon.v1.Thread
-	17, // 5: beckon.v1.GetThreadResponse.tasks:type_name -> beckon.v1.Task
-	18, // 6: beckon.v1.SendMessageResponse.item:type_name -> beckon.v1.Item
-	17, // 7: beckon.v1.SendMessageResponse.task:type_name -> beckon.v1.Task
-	1,  // 8: beckon.v1.MarkReadRequest.read_mark:type_name -> beckon.v1.ReadMark
-	1,  // 9: beckon.v1.MarkReadResponse.read_mark:type_name -> beckon.v1.ReadMark
-	2,  // 10: beckon.v1.ArchiveThreadResponse.thread:type_name -> beckon.v1.Thread
-	19, // 11: beckon.v1.MuteThreadRequest.duration:type_name -> google.protobuf.Duration
-	2,  // 12: beckon.v1.MuteThreadResponse.thread:type_name -> beckon.v1.Thread
-	0,  // 13: beckon.v1.ListThreadsRequest.archive:type_name -> beckon.v1.ArchiveFilter
-	15, // 14: beckon.v1.ListThreadsResponse.matches:type_name -> beckon.v1.ThreadMatch
-	2,  // 15: beckon.v1.ThreadMatch.thread:type_name -> beckon.v1.Thread
-	20, // 16: beckon.v1.ThreadMatch.task:type_name -> beckon.v1.TaskHeader
-	3,  // 17: beckon.v1.ThreadService.GetThread:input_type -> beckon.v1.GetThreadRequest
-	5,  // 18: beckon.v1.ThreadService.SendMessage:input_type -> beckon.v1.SendMessageRequest
-	7,  // 19: beckon.v1.ThreadService.MarkRead:input_type -> beckon.v1.MarkReadRequest
-	9,  // 20: beckon.v1.ThreadService.ArchiveThread:input_type -> beckon.v1.ArchiveThreadRequest
-	13, // 21: beckon.v1.ThreadService.ListThreads:input_type -> beckon.v1.ListThreadsRequest
-	4,  // 22: beckon.v1.ThreadService.GetThread:output_type -> beckon.v1.GetThreadResponse
-	6,  // 23: beckon.v1.ThreadService.SendMessage:output_type -> beckon.v1.SendMessageResponse
-	8,  // 24: beckon.v1.ThreadService.MarkRead:output_type -> beckon.v1.MarkReadResponse
-	10, // 25: beckon.v1.ThreadService.ArchiveThread:output_type -> beckon.v1.ArchiveThreadResponse
-	14, // 26: beckon.v1.ThreadService.ListThreads:output_type -> beckon.v1.ListThreadsResponse
-	22, // [22:27] is the sub-list for method output_type
-	17, // [17:22] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	14, // 1: beckon.v1.Thread.create_time:type_name -> google.protobuf.Timestamp
+	14, // 2: beckon.v1.Thread.update_time:type_name -> google.protobuf.Timestamp
+	2,  // 3: beckon.v1.GetThreadResponse.thread:type_name -> beckon.v1.Thread
+	15, // 4: beckon.v1.GetThreadResponse.tasks:type_name -> beckon.v1.Task
+	16, // 5: beckon.v1.SendMessageResponse.item:type_name -> beckon.v1.Item
+	15, // 6: beckon.v1.SendMessageResponse.task:type_name -> beckon.v1.Task
+	1,  // 7: beckon.v1.MarkReadRequest.read_mark:type_name -> beckon.v1.ReadMark
+	1,  // 8: beckon.v1.MarkReadResponse.read_mark:type_name -> beckon.v1.ReadMark
+	2,  // 9: beckon.v1.ArchiveThreadResponse.thread:type_name -> beckon.v1.Thread
+	0,  // 10: beckon.v1.ListThreadsRequest.archive:type_name -> beckon.v1.ArchiveFilter
+	13, // 11: beckon.v1.ListThreadsResponse.matches:type_name -> beckon.v1.ThreadMatch
+	2,  // 12: beckon.v1.ThreadMatch.thread:type_name -> beckon.v1.Thread
+	17, // 13: beckon.v1.ThreadMatch.task:type_name -> beckon.v1.TaskHeader
+	3,  // 14: beckon.v1.ThreadService.GetThread:input_type -> beckon.v1.GetThreadRequest
+	5,  // 15: beckon.v1.ThreadService.SendMessage:input_type -> beckon.v1.SendMessageRequest
+	7,  // 16: beckon.v1.ThreadService.MarkRead:input_type -> beckon.v1.MarkReadRequest
+	9,  // 17: beckon.v1.ThreadService.ArchiveThread:input_type -> beckon.v1.ArchiveThreadRequest
+	11, // 18: beckon.v1.ThreadService.ListThreads:input_type -> beckon.v1.ListThreadsRequest
+	4,  // 19: beckon.v1.ThreadService.GetThread:output_type -> beckon.v1.GetThreadResponse
+	6,  // 20: beckon.v1.ThreadService.SendMessage:output_type -> beckon.v1.SendMessageResponse
+	8,  // 21: beckon.v1.ThreadService.MarkRead:output_type -> beckon.v1.MarkReadResponse
+	10, // 22: beckon.v1.ThreadService.ArchiveThread:output_type -> beckon.v1.ArchiveThreadResponse
+	12, // 23: beckon.v1.ThreadService.ListThreads:output_type -> beckon.v1.ListThreadsResponse
+	19, // [19:24] is the sub-list for method output_type
+	14, // [14:19] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_beckon_v1_thread_proto_init() }
@@ -1258,7 +1113,7 @@ func file_beckon_v1_thread_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_beckon_v1_thread_proto_rawDesc), len(file_beckon_v1_thread_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   15,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

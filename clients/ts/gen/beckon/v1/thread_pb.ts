@@ -10,15 +10,15 @@ import type { Item } from "./item_pb.js";
 import { file_beckon_v1_item } from "./item_pb.js";
 import type { Task } from "./task_pb.js";
 import { file_beckon_v1_task } from "./task_pb.js";
-import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file beckon/v1/thread.proto.
  */
 export const file_beckon_v1_thread: GenFile = /*@__PURE__*/
-  fileDesc("ChZiZWNrb24vdjEvdGhyZWFkLnByb3RvEgliZWNrb24udjEiOAoIUmVhZE1hcmsSEgoKZ2VuZXJhdGlvbhgBIAEoBBIYChBub3RhYmxlX3Bvc2l0aW9uGAIgASgEIuUCCgZUaHJlYWQSCgoCaWQYASABKAkSDQoFdGl0bGUYAiABKAkSEAoIYWdlbnRfaWQYAyABKAkSFQoNaGVhZF9wb3NpdGlvbhgEIAEoBBIUCgxub3RhYmxlX2hlYWQYBSABKAQSJgoJcmVhZF9tYXJrGAYgASgLMhMuYmVja29uLnYxLlJlYWRNYXJrEg4KBnVucmVhZBgHIAEoBBIPCgdwcmV2aWV3GAggASgJEhQKDGxhc3RfdGFza19pZBgJIAEoCRIvCgtjcmVhdGVfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGFyY2hpdmVkGAwgASgIEi4KCm11dGVfdW50aWwYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIiUKEEdldFRocmVhZFJlcXVlc3QSEQoJdGhyZWFkX2lkGAEgASgJIlYKEUdldFRocmVhZFJlc3BvbnNlEiEKBnRocmVhZBgBIAEoCzIRLmJlY2tvbi52MS5UaHJlYWQSHgoFdGFza3MYAiADKAsyDy5iZWNrb24udjEuVGFzayJ/ChJTZW5kTWVzc2FnZVJlcXVlc3QSFwoPaWRlbXBvdGVuY3lfa2V5GAEgASgJEhEKCXRocmVhZF9pZBgCIAEoCRIMCgR0ZXh0GAMgASgJEhoKEmNvbnN1bWVzX2RyYWZ0X3JldhgEIAEoBBITCgtkcmFmdF9lcG9jaBgFIAEoDCJiChNTZW5kTWVzc2FnZVJlc3BvbnNlEh0KBGl0ZW0YASABKAsyDy5iZWNrb24udjEuSXRlbRIdCgR0YXNrGAIgASgLMg8uYmVja29uLnYxLlRhc2sSDQoFYXNfb2YYAyABKAwiTAoPTWFya1JlYWRSZXF1ZXN0EhEKCXRocmVhZF9pZBgBIAEoCRImCglyZWFkX21hcmsYAiABKAsyEy5iZWNrb24udjEuUmVhZE1hcmsiSQoQTWFya1JlYWRSZXNwb25zZRImCglyZWFkX21hcmsYASABKAsyEy5iZWNrb24udjEuUmVhZE1hcmsSDQoFYXNfb2YYAiABKAwiOwoUQXJjaGl2ZVRocmVhZFJlcXVlc3QSEQoJdGhyZWFkX2lkGAEgASgJEhAKCGFyY2hpdmVkGAIgASgIIkkKFUFyY2hpdmVUaHJlYWRSZXNwb25zZRIhCgZ0aHJlYWQYASABKAsyES5iZWNrb24udjEuVGhyZWFkEg0KBWFzX29mGAIgASgMImIKEU11dGVUaHJlYWRSZXF1ZXN0EhEKCXRocmVhZF9pZBgBIAEoCRINCgVtdXRlZBgCIAEoCBIrCghkdXJhdGlvbhgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiJGChJNdXRlVGhyZWFkUmVzcG9uc2USIQoGdGhyZWFkGAEgASgLMhEuYmVja29uLnYxLlRocmVhZBINCgVhc19vZhgCIAEoDCJ1ChJMaXN0VGhyZWFkc1JlcXVlc3QSDQoFcXVlcnkYASABKAkSKQoHYXJjaGl2ZRgCIAEoDjIYLmJlY2tvbi52MS5BcmNoaXZlRmlsdGVyEhEKCXBhZ2Vfc2l6ZRgDIAEoBRISCgpwYWdlX3Rva2VuGAQgASgMIlcKE0xpc3RUaHJlYWRzUmVzcG9uc2USJwoHbWF0Y2hlcxgBIAMoCzIWLmJlY2tvbi52MS5UaHJlYWRNYXRjaBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAwieAoLVGhyZWFkTWF0Y2gSIQoGdGhyZWFkGAEgASgLMhEuYmVja29uLnYxLlRocmVhZBIjCgR0YXNrGAIgASgLMhUuYmVja29uLnYxLlRhc2tIZWFkZXISEAoIcG9zaXRpb24YAyABKAQSDwoHc25pcHBldBgEIAEoCSpnCg1BcmNoaXZlRmlsdGVyEh4KGkFSQ0hJVkVfRklMVEVSX1VOU1BFQ0lGSUVEEAASGQoVQVJDSElWRV9GSUxURVJfQUNUSVZFEAESGwoXQVJDSElWRV9GSUxURVJfQVJDSElWRUQQAjKMAwoNVGhyZWFkU2VydmljZRJGCglHZXRUaHJlYWQSGy5iZWNrb24udjEuR2V0VGhyZWFkUmVxdWVzdBocLmJlY2tvbi52MS5HZXRUaHJlYWRSZXNwb25zZRJMCgtTZW5kTWVzc2FnZRIdLmJlY2tvbi52MS5TZW5kTWVzc2FnZVJlcXVlc3QaHi5iZWNrb24udjEuU2VuZE1lc3NhZ2VSZXNwb25zZRJDCghNYXJrUmVhZBIaLmJlY2tvbi52MS5NYXJrUmVhZFJlcXVlc3QaGy5iZWNrb24udjEuTWFya1JlYWRSZXNwb25zZRJSCg1BcmNoaXZlVGhyZWFkEh8uYmVja29uLnYxLkFyY2hpdmVUaHJlYWRSZXF1ZXN0GiAuYmVja29uLnYxLkFyY2hpdmVUaHJlYWRSZXNwb25zZRJMCgtMaXN0VGhyZWFkcxIdLmJlY2tvbi52MS5MaXN0VGhyZWFkc1JlcXVlc3QaHi5iZWNrb24udjEuTGlzdFRocmVhZHNSZXNwb25zZUI7WjlnaXRodWIuY29tL2JlY2tvbi1kZXYvYmVja29uL3Byb3RvL2dlbi9iZWNrb24vdjE7YmVja29udjFiBnByb3RvMw", [file_beckon_v1_header, file_beckon_v1_item, file_beckon_v1_task, file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("ChZiZWNrb24vdjEvdGhyZWFkLnByb3RvEgliZWNrb24udjEiOAoIUmVhZE1hcmsSEgoKZ2VuZXJhdGlvbhgBIAEoBBIYChBub3RhYmxlX3Bvc2l0aW9uGAIgASgEIrUCCgZUaHJlYWQSCgoCaWQYASABKAkSDQoFdGl0bGUYAiABKAkSEAoIYWdlbnRfaWQYAyABKAkSFQoNaGVhZF9wb3NpdGlvbhgEIAEoBBIUCgxub3RhYmxlX2hlYWQYBSABKAQSJgoJcmVhZF9tYXJrGAYgASgLMhMuYmVja29uLnYxLlJlYWRNYXJrEg4KBnVucmVhZBgHIAEoBBIPCgdwcmV2aWV3GAggASgJEhQKDGxhc3RfdGFza19pZBgJIAEoCRIvCgtjcmVhdGVfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGFyY2hpdmVkGAwgASgIIiUKEEdldFRocmVhZFJlcXVlc3QSEQoJdGhyZWFkX2lkGAEgASgJIlYKEUdldFRocmVhZFJlc3BvbnNlEiEKBnRocmVhZBgBIAEoCzIRLmJlY2tvbi52MS5UaHJlYWQSHgoFdGFza3MYAiADKAsyDy5iZWNrb24udjEuVGFzayJ/ChJTZW5kTWVzc2FnZVJlcXVlc3QSFwoPaWRlbXBvdGVuY3lfa2V5GAEgASgJEhEKCXRocmVhZF9pZBgCIAEoCRIMCgR0ZXh0GAMgASgJEhoKEmNvbnN1bWVzX2RyYWZ0X3JldhgEIAEoBBITCgtkcmFmdF9lcG9jaBgFIAEoDCJiChNTZW5kTWVzc2FnZVJlc3BvbnNlEh0KBGl0ZW0YASABKAsyDy5iZWNrb24udjEuSXRlbRIdCgR0YXNrGAIgASgLMg8uYmVja29uLnYxLlRhc2sSDQoFYXNfb2YYAyABKAwiTAoPTWFya1JlYWRSZXF1ZXN0EhEKCXRocmVhZF9pZBgBIAEoCRImCglyZWFkX21hcmsYAiABKAsyEy5iZWNrb24udjEuUmVhZE1hcmsiSQoQTWFya1JlYWRSZXNwb25zZRImCglyZWFkX21hcmsYASABKAsyEy5iZWNrb24udjEuUmVhZE1hcmsSDQoFYXNfb2YYAiABKAwiOwoUQXJjaGl2ZVRocmVhZFJlcXVlc3QSEQoJdGhyZWFkX2lkGAEgASgJEhAKCGFyY2hpdmVkGAIgASgIIkkKFUFyY2hpdmVUaHJlYWRSZXNwb25zZRIhCgZ0aHJlYWQYASABKAsyES5iZWNrb24udjEuVGhyZWFkEg0KBWFzX29mGAIgASgMInUKEkxpc3RUaHJlYWRzUmVxdWVzdBINCgVxdWVyeRgBIAEoCRIpCgdhcmNoaXZlGAIgASgOMhguYmVja29uLnYxLkFyY2hpdmVGaWx0ZXISEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAwiVwoTTGlzdFRocmVhZHNSZXNwb25zZRInCgdtYXRjaGVzGAEgAygLMhYuYmVja29uLnYxLlRocmVhZE1hdGNoEhcKD25leHRfcGFnZV90b2tlbhgCIAEoDCJ4CgtUaHJlYWRNYXRjaBIhCgZ0aHJlYWQYASABKAsyES5iZWNrb24udjEuVGhyZWFkEiMKBHRhc2sYAiABKAsyFS5iZWNrb24udjEuVGFza0hlYWRlchIQCghwb3NpdGlvbhgDIAEoBBIPCgdzbmlwcGV0GAQgASgJKmcKDUFyY2hpdmVGaWx0ZXISHgoaQVJDSElWRV9GSUxURVJfVU5TUEVDSUZJRUQQABIZChVBUkNISVZFX0ZJTFRFUl9BQ1RJVkUQARIbChdBUkNISVZFX0ZJTFRFUl9BUkNISVZFRBACMowDCg1UaHJlYWRTZXJ2aWNlEkYKCUdldFRocmVhZBIbLmJlY2tvbi52MS5HZXRUaHJlYWRSZXF1ZXN0GhwuYmVja29uLnYxLkdldFRocmVhZFJlc3BvbnNlEkwKC1NlbmRNZXNzYWdlEh0uYmVja29uLnYxLlNlbmRNZXNzYWdlUmVxdWVzdBoeLmJlY2tvbi52MS5TZW5kTWVzc2FnZVJlc3BvbnNlEkMKCE1hcmtSZWFkEhouYmVja29uLnYxLk1hcmtSZWFkUmVxdWVzdBobLmJlY2tvbi52MS5NYXJrUmVhZFJlc3BvbnNlElIKDUFyY2hpdmVUaHJlYWQSHy5iZWNrb24udjEuQXJjaGl2ZVRocmVhZFJlcXVlc3QaIC5iZWNrb24udjEuQXJjaGl2ZVRocmVhZFJlc3BvbnNlEkwKC0xpc3RUaHJlYWRzEh0uYmVja29uLnYxLkxpc3RUaHJlYWRzUmVxdWVzdBoeLmJlY2tvbi52MS5MaXN0VGhyZWFkc1Jlc3BvbnNlQjtaOWdpdGh1Yi5jb20vYmVja29uLWRldi9iZWNrb24vcHJvdG8vZ2VuL2JlY2tvbi92MTtiZWNrb252MWIGcHJvdG8z", [file_beckon_v1_header, file_beckon_v1_item, file_beckon_v1_task, file_google_protobuf_timestamp]);
 
 /**
  * ReadMark is how far a person has read.
@@ -138,14 +138,6 @@ export type Thread = Message<"beckon.v1.Thread"> & {
    * @generated from field: bool archived = 12;
    */
   archived: boolean;
-
-  /**
-   * It neither calls nor counts until then; absent when it is not muted. One
-   * that is muted for good says the year 9999.
-   *
-   * @generated from field: google.protobuf.Timestamp mute_until = 13;
-   */
-  muteUntil?: Timestamp | undefined;
 };
 
 /**
@@ -403,69 +395,6 @@ export const ArchiveThreadResponseSchema: GenMessage<ArchiveThreadResponse> = /*
   messageDesc(file_beckon_v1_thread, 9);
 
 /**
- * MuteThreadRequest silences a thread, or lets it call again.
- *
- * @generated from message beckon.v1.MuteThreadRequest
- */
-export type MuteThreadRequest = Message<"beckon.v1.MuteThreadRequest"> & {
-  /**
-   * The thread.
-   *
-   * @generated from field: string thread_id = 1;
-   */
-  threadId: string;
-
-  /**
-   * Silent, or not.
-   *
-   * @generated from field: bool muted = 2;
-   */
-  muted: boolean;
-
-  /**
-   * For how long, 1 minute to 1 year; absent means for good.
-   *
-   * @generated from field: google.protobuf.Duration duration = 3;
-   */
-  duration?: Duration | undefined;
-};
-
-/**
- * Describes the message beckon.v1.MuteThreadRequest.
- * Use `create(MuteThreadRequestSchema)` to create a new message.
- */
-export const MuteThreadRequestSchema: GenMessage<MuteThreadRequest> = /*@__PURE__*/
-  messageDesc(file_beckon_v1_thread, 10);
-
-/**
- * MuteThreadResponse is the thread.
- *
- * @generated from message beckon.v1.MuteThreadResponse
- */
-export type MuteThreadResponse = Message<"beckon.v1.MuteThreadResponse"> & {
-  /**
-   * The thread as it stands.
-   *
-   * @generated from field: beckon.v1.Thread thread = 1;
-   */
-  thread?: Thread | undefined;
-
-  /**
-   * Account stamp that includes this write.
-   *
-   * @generated from field: bytes as_of = 2;
-   */
-  asOf: Uint8Array;
-};
-
-/**
- * Describes the message beckon.v1.MuteThreadResponse.
- * Use `create(MuteThreadResponseSchema)` to create a new message.
- */
-export const MuteThreadResponseSchema: GenMessage<MuteThreadResponse> = /*@__PURE__*/
-  messageDesc(file_beckon_v1_thread, 11);
-
-/**
  * ListThreadsRequest looks through all threads, also those that clients do not
  * keep.
  *
@@ -508,7 +437,7 @@ export type ListThreadsRequest = Message<"beckon.v1.ListThreadsRequest"> & {
  * Use `create(ListThreadsRequestSchema)` to create a new message.
  */
 export const ListThreadsRequestSchema: GenMessage<ListThreadsRequest> = /*@__PURE__*/
-  messageDesc(file_beckon_v1_thread, 12);
+  messageDesc(file_beckon_v1_thread, 10);
 
 /**
  * ListThreadsResponse is a page, those that moved last first.
@@ -537,7 +466,7 @@ export type ListThreadsResponse = Message<"beckon.v1.ListThreadsResponse"> & {
  * Use `create(ListThreadsResponseSchema)` to create a new message.
  */
 export const ListThreadsResponseSchema: GenMessage<ListThreadsResponse> = /*@__PURE__*/
-  messageDesc(file_beckon_v1_thread, 13);
+  messageDesc(file_beckon_v1_thread, 11);
 
 /**
  * ThreadMatch is a thread that was found.
@@ -580,7 +509,7 @@ export type ThreadMatch = Message<"beckon.v1.ThreadMatch"> & {
  * Use `create(ThreadMatchSchema)` to create a new message.
  */
 export const ThreadMatchSchema: GenMessage<ThreadMatch> = /*@__PURE__*/
-  messageDesc(file_beckon_v1_thread, 14);
+  messageDesc(file_beckon_v1_thread, 12);
 
 /**
  * ArchiveFilter says which threads are looked through.
