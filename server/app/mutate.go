@@ -76,8 +76,8 @@ type Outcome struct {
 // keptOutcome is an outcome as it is remembered.
 type keptOutcome struct {
 	Said    Said
-	Refused *Refusal          `json:",omitempty"`
-	Refs    []store.EntityRef `json:",omitempty"`
+	Refused *Refusal
+	Refs    []store.EntityRef
 }
 
 // Bounds of outcomes.
@@ -232,17 +232,17 @@ func remembered(tx *store.Read, id string, hash []byte) (Outcome, bool, error) {
 	if subtle.ConstantTimeCompare(row.BodyHash, hash) != 1 {
 		return Outcome{}, true, ErrKeyReused
 	}
-	var kept keptOutcome
-	if err := json.Unmarshal(row.Result, &kept); err != nil {
-		return Outcome{}, true, fmt.Errorf("app: decode outcome: %w", err)
+	kept, err := recall[keptOutcome](row.Result)
+	if err != nil {
+		return Outcome{}, true, err
 	}
 	return Outcome{ID: id, Said: kept.Said, Refused: kept.Refused, refs: kept.Refs, Replayed: true}, true, nil
 }
 
 func (a *App) keepOutcome(tx *store.Tx, out Outcome, hash []byte) error {
-	kept, err := json.Marshal(keptOutcome{Said: out.Said, Refused: out.Refused, Refs: out.refs})
+	kept, err := remember(keptOutcome{Said: out.Said, Refused: out.Refused, Refs: out.refs})
 	if err != nil {
-		return fmt.Errorf("app: encode outcome: %w", err)
+		return err
 	}
 	return tx.PutOnce(outcomesOf, "Mutate", out.ID, store.Idempotent{
 		BodyHash: hash, Result: kept, ExpireTime: tx.Now().Add(a.limits.Idempotency),

@@ -151,7 +151,7 @@ func TestMutate_SentAgainIsDoneOnce(t *testing.T) {
 					engine = bolt(t)
 				}
 			}
-			r := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a seeded test
+			r := rand.New(rand.NewPCG(seed, 1))
 			cut := &cutting{Engine: engine}
 			h := over(t, cut)
 			ops, s := h.queue()
@@ -285,7 +285,7 @@ func TestMutate_AnswersOfTwoDevices(t *testing.T) {
 	desk := h.newDevice(h.account, store.PlatformDesktop)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // a seeded test
+	r := rand.New(rand.NewPCG(seed, 2))
 	_, held := h.startTask("one")
 	for n := range 1000 {
 		d := h.ask(held, fmt.Sprint(n), decision.WriteReversible)
@@ -361,7 +361,7 @@ func TestMutate_MarksAndBadge(t *testing.T) {
 	h := newHarness(t)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 3)) //nolint:gosec // a seeded test
+	r := rand.New(rand.NewPCG(seed, 3))
 	desk := h.newDevice(h.account, store.PlatformDesktop)
 	var threads []string
 	var helds []app.Held

@@ -29,21 +29,33 @@ func once[R any](a *App, tx *store.Tx, p policy.Principal, method, key string, c
 		if subtle.ConstantTimeCompare(have.BodyHash, hash[:]) != 1 {
 			return zero, ErrKeyReused
 		}
-		var result R
-		if err := json.Unmarshal(have.Result, &result); err != nil {
-			return zero, fmt.Errorf("app: decode remembered result: %w", err)
-		}
-		return result, nil
+		return recall[R](have.Result)
 	}
 	result, err := run()
 	if err != nil {
 		return zero, err
 	}
-	kept, err := json.Marshal(result)
+	kept, err := remember(result)
 	if err != nil {
-		return zero, fmt.Errorf("app: encode result: %w", err)
+		return zero, err
 	}
 	return result, tx.PutOnce(p.ID(), method, key, store.Idempotent{
 		BodyHash: hash[:], Result: kept, ExpireTime: tx.Now().Add(a.limits.Idempotency),
 	})
+}
+
+// remember is a result in the form in which it is kept, recall reads it again.
+func remember[R any](result R) ([]byte, error) {
+	kept, err := json.Marshal(result)
+	if err != nil {
+		return nil, fmt.Errorf("app: encode result: %w", err)
+	}
+	return kept, nil
+}
+
+func recall[R any](kept []byte) (result R, err error) {
+	if err := json.Unmarshal(kept, &result); err != nil {
+		return result, fmt.Errorf("app: decode remembered result: %w", err)
+	}
+	return result, nil
 }

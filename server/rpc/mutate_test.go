@@ -89,11 +89,11 @@ func TestMutate_RefusedByItself(t *testing.T) {
 		m             *v1.Mutation
 		reason, field string
 	}{
-		"no id":       {&v1.Mutation{Op: good(0).Op}, "INVALID", "id"},
+		"no id":       {&v1.Mutation{Op: good(0).GetOp()}, "INVALID", "id"},
 		"no op":       {&v1.Mutation{Id: mutationID}, "MISSING", "op"},
 		"a rule":      {&v1.Mutation{Id: mutationID, Op: &v1.Mutation_Send{Send: &v1.SendMessageRequest{ThreadId: w.own.agent.thread}}}, "MISSING", "send.text"},
 		"a value":     {&v1.Mutation{Id: mutationID, Op: &v1.Mutation_Draft{Draft: &v1.SetDraftRequest{SubjectId: w.own.agent.thread, Epoch: []byte("x"), Text: "x"}}}, "INVALID", "epoch"},
-		"not ours":    {&v1.Mutation{Id: mutationID, Op: opsOf(other)["/beckon.v1.ThreadService/MarkRead"].Op}, "NOT_FOUND", ""},
+		"not ours":    {&v1.Mutation{Id: mutationID, Op: opsOf(other)["/beckon.v1.ThreadService/MarkRead"].GetOp()}, "NOT_FOUND", ""},
 		"a bad proof": {&v1.Mutation{Id: mutationID[:35] + "9", Op: withProof(opsOf(w.own)["/beckon.v1.DecisionService/AnswerDecision"])}, "BAD_PROOF", ""},
 	}
 	for name, test := range bad {
