@@ -91,6 +91,30 @@ func TestOpenInbox_GoesOnWhereItWas(t *testing.T) {
 	}
 }
 
+// Following writes the file seldom, and once more at its end: what came last is
+// in it.
+func TestOpenInbox_FollowKeepsWhatCameLast(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	_, profile := f.claim(t, f.serve(t, "h1"))
+	file := filepath.Join(t.TempDir(), "inbox")
+	last := entity(t, v1.EntityKind_ENTITY_KIND_THREAD_HEADER, "last", 2, &v1.Thread{Id: "last", Title: "last"})
+	inbox := openInbox(t, profile, file, pagesOf(t, changes("c2", false), changes("c3", false, last)))
+	enough := errors.New("enough")
+	err := inbox.Follow(t.Context(), func() error {
+		if len(inbox.Threads()) == 2 {
+			return enough
+		}
+		return nil
+	})
+	if !errors.Is(err, enough) {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(threadsOf(inbox), threadsOf(openInbox(t, profile, file, pagesOf(t)))); diff != "" {
+		t.Errorf("held (-) and kept (+):\n%s", diff)
+	}
+}
+
 // What cannot be read as this device's own is an empty inbox, and the next Sync
 // makes a good file of it.
 func TestOpenInbox_OfNoUse(t *testing.T) {

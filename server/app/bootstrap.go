@@ -111,7 +111,9 @@ func entitiesOf(tx *store.Read, c Bootstrap, last changelog.Key) (put []changelo
 		if err != nil {
 			return nil, false, err
 		}
-		put = append(put, page...)
+		if put = append(put, page...); len(put) > store.PageEntities {
+			return put[:store.PageEntities], true, nil
+		}
 		if more {
 			return put, true, nil
 		}

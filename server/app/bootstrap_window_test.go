@@ -217,6 +217,13 @@ func TestBootstrap_OnlySomeKinds(t *testing.T) {
 			t.Errorf("%d pages of %d bytes (-want +got):\n%s", pages, size, diff)
 		}
 	}
+	for i := range 150 {
+		h.startTask(fmt.Sprint("more ", i))
+	}
+	both := []changelog.Kind{changelog.ThreadHeader, changelog.TaskHeader}
+	if page := h.page(app.Bootstrap{Scope: changelog.AccountScope, Kinds: both}); len(page.Put) != store.PageEntities || page.Complete {
+		t.Errorf("a page of %d entities, complete %v", len(page.Put), page.Complete)
+	}
 	if page := h.page(app.Bootstrap{Scope: changelog.AccountScope, Kinds: []changelog.Kind{200}}); !page.Complete || len(page.Put) > 0 {
 		t.Errorf("of an unknown kind: %v", page.Put)
 	}

@@ -55,6 +55,14 @@ func TestListThreads_Pages(t *testing.T) {
 		}
 	}
 	slices.Sort(want)
+	// One that has moved stands in its new place, and not in the old one too.
+	found, _ := h.listAll(app.ListThreads{})
+	first := found[len(found)-1].Thread
+	h.clock.Advance(time.Second)
+	h.say(first.ID, "are you there?")
+	if found, _ = h.listAll(app.ListThreads{}); found[0].Thread.ID != first.ID {
+		t.Errorf("the latest is %q, want %q", found[0].Thread.Title, first.Title)
+	}
 	for _, size := range []int{0, 1, 7} {
 		found, pages := h.listAll(app.ListThreads{Size: size})
 		if !slices.IsSortedFunc(found, func(a, b app.ThreadMatch) int { return b.Thread.UpdateTime.Compare(a.Thread.UpdateTime) }) {

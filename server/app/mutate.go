@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -225,28 +224,15 @@ const outcomesOf = "account"
 // remembered reads the outcome of a mutation that has run. Another body under
 // its name is ErrKeyReused.
 func remembered(tx *store.Read, id string, hash []byte) (Outcome, bool, error) {
-	row, found, err := tx.Once(outcomesOf, "Mutate", id)
+	kept, found, err := recall[keptOutcome](tx, outcomesOf, "Mutate", id, hash)
 	if err != nil || !found {
-		return Outcome{}, false, err
-	}
-	if subtle.ConstantTimeCompare(row.BodyHash, hash) != 1 {
-		return Outcome{}, true, ErrKeyReused
-	}
-	kept, err := recall[keptOutcome](row.Result)
-	if err != nil {
-		return Outcome{}, true, err
+		return Outcome{}, found, err
 	}
 	return Outcome{ID: id, Said: kept.Said, Refused: kept.Refused, refs: kept.Refs, Replayed: true}, true, nil
 }
 
 func (a *App) keepOutcome(tx *store.Tx, out Outcome, hash []byte) error {
-	kept, err := remember(keptOutcome{Said: out.Said, Refused: out.Refused, Refs: out.refs})
-	if err != nil {
-		return err
-	}
-	return tx.PutOnce(outcomesOf, "Mutate", out.ID, store.Idempotent{
-		BodyHash: hash, Result: kept, ExpireTime: tx.Now().Add(a.limits.Idempotency),
-	})
+	return remember(a, tx, outcomesOf, "Mutate", out.ID, hash, keptOutcome{Said: out.Said, Refused: out.Refused, Refs: out.refs})
 }
 
 // findOutcomes reads what the mutations wrote as it stands now, all in one

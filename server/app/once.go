@@ -21,41 +21,39 @@ func once[R any](a *App, tx *store.Tx, p policy.Principal, method, key string, c
 		return zero, fmt.Errorf("app: encode command: %w", err)
 	}
 	hash := sha256.Sum256(body)
-	have, found, err := tx.Once(p.ID(), method, key)
-	if err != nil {
+	result, found, err := recall[R](tx.Read, p.ID(), method, key, hash[:])
+	if err != nil || found {
+		return result, err
+	}
+	if result, err = run(); err != nil {
 		return zero, err
 	}
-	if found {
-		if subtle.ConstantTimeCompare(have.BodyHash, hash[:]) != 1 {
-			return zero, ErrKeyReused
-		}
-		return recall[R](have.Result)
-	}
-	result, err := run()
-	if err != nil {
-		return zero, err
-	}
-	kept, err := remember(result)
-	if err != nil {
-		return zero, err
-	}
-	return result, tx.PutOnce(p.ID(), method, key, store.Idempotent{
-		BodyHash: hash[:], Result: kept, ExpireTime: tx.Now().Add(a.limits.Idempotency),
-	})
+	return result, remember(a, tx, p.ID(), method, key, hash[:], result)
 }
 
-// remember is a result in the form in which it is kept, recall reads it again.
-func remember[R any](result R) ([]byte, error) {
+// recall reads what was remembered under a caller's key. That of another command
+// is ErrKeyReused; it is found all the same.
+func recall[R any](tx *store.Read, by, method, key string, hash []byte) (result R, found bool, err error) {
+	have, found, err := tx.Once(by, method, key)
+	if err != nil || !found {
+		return result, false, err
+	}
+	if subtle.ConstantTimeCompare(have.BodyHash, hash) != 1 {
+		return result, true, ErrKeyReused
+	}
+	if err := json.Unmarshal(have.Result, &result); err != nil {
+		return result, true, fmt.Errorf("app: decode remembered result: %w", err)
+	}
+	return result, true, nil
+}
+
+// remember keeps a result under a caller's key.
+func remember[R any](a *App, tx *store.Tx, by, method, key string, hash []byte, result R) error {
 	kept, err := json.Marshal(result)
 	if err != nil {
-		return nil, fmt.Errorf("app: encode result: %w", err)
+		return fmt.Errorf("app: encode result: %w", err)
 	}
-	return kept, nil
-}
-
-func recall[R any](kept []byte) (result R, err error) {
-	if err := json.Unmarshal(kept, &result); err != nil {
-		return result, fmt.Errorf("app: decode remembered result: %w", err)
-	}
-	return result, nil
+	return tx.PutOnce(by, method, key, store.Idempotent{
+		BodyHash: hash, Result: kept, ExpireTime: tx.Now().Add(a.limits.Idempotency),
+	})
 }

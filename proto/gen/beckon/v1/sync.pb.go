@@ -106,8 +106,8 @@ const (
 	// 200 entities each.
 	Window_WINDOW_HOME Window = 1
 	// Thread scope. One page, complete: open decisions, the last 30 items and 10
-	// on either side of where the thread was left. What is older is read by
-	// ListItems.
+	// on either side of where the thread was left, as far as they fit 40 KiB or
+	// max_bytes, whichever is less. What is older is read by ListItems.
 	Window_WINDOW_THREAD Window = 2
 )
 

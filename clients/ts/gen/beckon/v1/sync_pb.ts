@@ -762,8 +762,8 @@ export enum Window {
 
   /**
    * Thread scope. One page, complete: open decisions, the last 30 items and 10
-   * on either side of where the thread was left. What is older is read by
-   * ListItems.
+   * on either side of where the thread was left, as far as they fit 40 KiB or
+   * max_bytes, whichever is less. What is older is read by ListItems.
    *
    * @generated from enum value: WINDOW_THREAD = 2;
    */
